@@ -142,7 +142,7 @@ def _argument_losses(
 ) -> Iterator[Loss]:
     place = match.expected
     if not match.arguments:
-        cause = call.error or "wrong_value"  # the latter only under rules that punish surplus arguments
+        cause: str = call.error or "wrong_value"  # the latter only under rules that punish surplus arguments
         for axis, points in (
             ("argument_accuracy", shares.argument * (1 - match.argument)),
             ("arabic_preservation", shares.arabic * (1 - _kept(match))),
@@ -186,8 +186,11 @@ def _shown(call: Call) -> Any:
 
 
 def _displaced(verdict: Verdict, expectation: Expectation, calls: Sequence[Call]) -> dict[int, str]:
-    """Expected place → ``wrong_order`` where its right call stands elsewhere, ``missing_call`` where the call
-    that stands there is right for another place and its own was never made."""
+    """Causes of whole slots by expected place, where order explains them.
+
+    ``wrong_order``: the right call stands in another place. ``missing_call``: it was never made, and what stands in
+    its place is right for another one.
+    """
     flawed = [match for match in verdict.matches if not _is_perfect(match)]
     expected = [match.expected for match in flawed if match.expected is not None]
     actual = [match.actual for match in flawed if match.actual is not None]

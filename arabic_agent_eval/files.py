@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import re
+import shutil
 import tempfile
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -89,6 +91,20 @@ def read_json(path: Path) -> Any:
         raise DataError(f"the file cannot be read: {error}.", path=str(path)) from None
 
 
+@contextlib.contextmanager
+def collector_paused() -> Iterator[None]:
+    """Pause Python's cycle collector while very many small values without cycles are made: it finds nothing then,
+    and looking through all of them again and again takes most of the time.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 class WholeFile:
     """A file that appears complete or not at all: the old one stands until :meth:`commit`.
 
@@ -103,9 +119,7 @@ class WholeFile:
     def __enter__(self) -> WholeFile:
         folder = self.path.parent
         try:
-            handle, self._temporary = tempfile.mkstemp(
-                prefix=f".{self.path.name[:80]}.", suffix=".part", dir=folder
-            )
+            handle, self._temporary = tempfile.mkstemp(prefix=f".{self.path.name[:80]}.", suffix=".part", dir=folder)
             self._stream = os.fdopen(handle, "wb", buffering=1 << 20)
         except OSError as error:
             raise self._failure(error) from None
@@ -176,9 +190,7 @@ def _why(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
 
 
-def validation_error(
-    error: msgspec.ValidationError, path: str | None = None, line: int | None = None
-) -> DataError:
+def validation_error(error: msgspec.ValidationError, path: str | None = None, line: int | None = None) -> DataError:
     """What a typed decoder found wrong, as a sentence with file, line and field."""
     text, _, where = str(error).partition(" - at `")
     field = where.rstrip("`").removeprefix("$").removeprefix(".") or None
@@ -195,3 +207,22 @@ def validation_error(
 _JSON_NAMES = {"str": "text", "int": "a whole number", "float": "a number", "bool": "true or false",
                "array": "a list", "object": "an object", "object | null": "an object", "str | null": "text",
                "array | null": "a list"}  # fmt: skip
+
+
+@contextlib.contextmanager
+def spooled(stream: IO[bytes]) -> Iterator[Path]:
+    """What a stream holds, as a temporary file that is removed afterwards.
+
+    Raises:
+        OutputError: there is no room for it.
+    """
+    handle, name = tempfile.mkstemp(suffix=".jsonl")
+    try:
+        try:
+            with os.fdopen(handle, "wb") as file:
+                shutil.copyfileobj(stream, file, 1 << 20)
+        except OSError as error:
+            raise OutputError(f"standard input could not be kept in {name}: {_why(error)}.") from None
+        yield Path(name)
+    finally:
+        os.unlink(name)  # noqa: PTH108

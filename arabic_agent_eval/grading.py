@@ -13,10 +13,11 @@ from typing import Any, Final
 import msgspec
 
 from arabic_agent_eval.errors import DataError
-from arabic_agent_eval.items import ExpectedCall, Item
+from arabic_agent_eval.items import AnswerKey, ExpectedCall
 from arabic_agent_eval.ladder import EXACT, AnyValue, Right, compile_value, holds_arabic
 from arabic_agent_eval.rules import CANONICAL, Rules, Weights, composition
 from arabic_agent_eval.strictjson import too_deep
+from arabic_agent_eval.text import has_arabic
 from arabic_agent_eval.tools import Call
 
 WILDCARD: Final = "*"
@@ -28,7 +29,7 @@ class ArgumentMatch(msgspec.Struct, frozen=True):
 
     Attributes:
         name: the argument.
-        expected: its right value; ``actual``: what was given, None when missing.
+        expected: the right value that came closest; ``actual``: what was given, None when missing.
         rung: 1.0, 0.9, 0.8 or 0.0.
         preserved: whether Arabic was kept; None where nothing Arabic was expected or the rules leave it out.
     """
@@ -41,26 +42,29 @@ class ArgumentMatch(msgspec.Struct, frozen=True):
 
 
 class _Argument:
-    """One expected argument, compiled."""
+    """One expected argument, compiled when an actual value first differs from it."""
 
-    __slots__ = ("accepted", "arabic", "name", "right", "value")
+    __slots__ = ("accepted", "arabic", "name", "right", "rules", "value")
 
-    def __init__(self, name: str, value: Any, accepted: Sequence[Any], rules: Rules) -> None:
+    def __init__(self, name: str, value: Any, accept: Sequence[Any], rules: Rules) -> None:
         self.name = name
         self.value = value
+        self.rules = rules
+        self.arabic = value != WILDCARD and holds_arabic(value, rules)
         self.right: Right = AnyValue() if value == WILDCARD else compile_value(value, rules)
-        self.accepted = [compile_value(other, rules) for other in accepted if other is not None]
-        self.arabic = holds_arabic(value, rules)
+        self.accepted = [(compile_value(other, rules), other) for other in accept if other is not None]
 
-    def match(self, actual: Any, rules: Rules) -> ArgumentMatch:
-        if actual is None:
-            lost = False if self.arabic and rules.missing_arabic == "lost" else None
-            return ArgumentMatch(self.name, self.value, None, 0.0, lost)
-        rung = self.right.rung(actual)
-        other = max((right.rung(actual) for right in self.accepted), default=0.0) if rung < EXACT else 0.0
+    def match(self, actual: Any) -> ArgumentMatch:
+        best, closest, accepted = self.right.rung(actual), self.value, False
+        if best < EXACT:
+            for other, other_value in self.accepted:
+                rung = other.rung(actual)
+                accepted = accepted or rung > 0.0
+                if rung > best:
+                    best, closest = rung, other_value
         # A value that the item accepts is right, whatever its script, so it cannot have lost the Arabic.
-        preserved = holds_arabic(actual, rules) or other > 0.0 if self.arabic else None
-        return ArgumentMatch(self.name, self.value, actual, max(rung, other), preserved)
+        preserved = accepted or holds_arabic(actual, self.rules) if self.arabic else None
+        return ArgumentMatch(self.name, closest, actual, best, preserved)
 
 
 # --- one call ------------------------------------------------------------------------------------------------
@@ -74,7 +78,7 @@ class CallMatch(msgspec.Struct, frozen=True):
         actual: place of the actual call in the reply, or None for a missing one.
         function: 0 or 1; ``argument``: 0 to 1.
         arabic: 0 to 1, None where no Arabic-valued argument was expected.
-        arguments: the comparisons behind it; empty for a call that matched in every respect.
+        arguments: the comparisons behind it; empty for a call that could not be compared by its arguments.
     """
 
     expected: int | None
@@ -86,7 +90,7 @@ class CallMatch(msgspec.Struct, frozen=True):
 
 
 class _CompiledCall:
-    """One expected call, compiled on first use."""
+    """One expected call; what is dear to make is made when first needed."""
 
     __slots__ = ("_compiled", "accept", "any_function", "arguments", "function", "plain", "rules")
 
@@ -99,68 +103,92 @@ class _CompiledCall:
         self.arguments = arguments
         self.accept = call.accept
         self.rules = rules
-        self.plain = _is_plain(arguments, rules)
-        self._compiled: list[_Argument] | None = None
-
-    @property
-    def compiled(self) -> list[_Argument]:
-        if self._compiled is None:
-            self._compiled = [
-                _Argument(name, value, self.accept.get(name) or (), self.rules)
-                for name, value in self.arguments.items()
-            ]
-        return self._compiled
+        self.plain: bool | None = None
+        self._compiled: dict[str, _Argument] = {}
 
     @property
     def arabic(self) -> bool:
         """Whether any expected argument is Arabic-valued."""
-        return any(holds_arabic(value, self.rules) for value in self.arguments.values())
-
-    def same_function(self, call: Call) -> bool:
-        return call.function == self.function or (self.any_function and call.function is not None)
+        return any(value != WILDCARD and holds_arabic(value, self.rules) for value in self.arguments.values())
 
     def is_perfect(self, call: Call) -> bool:
         """The shortcut: equal objects of plain values are a full match; anything else needs a closer look."""
-        return (
-            self.plain
-            and call.arguments == self.arguments
-            and call.error is None
-            and (call.function == self.function or self.any_function)
-        )
+        if call.arguments != self.arguments or call.error is not None or not self._is_named(call):
+            return False
+        if self.plain is None:
+            self.plain = survey((ExpectedCall(self.function, self.arguments),), self.rules)[0]
+        return self.plain
+
+    def _is_named(self, call: Call) -> bool:
+        return call.function == self.function or (self.any_function and call.function is not None)
 
     def match(self, call: Call, expected: int, actual: int) -> CallMatch:
         if call.error == "malformed_call":
             return CallMatch(expected, actual, 0.0, 0.0, 0.0)
-        function = EXACT if self.same_function(call) else 0.0
+        function = EXACT if self._is_named(call) else 0.0
         if call.error is not None:
             return CallMatch(expected, actual, function, 0.0, 0.0 if self.arabic else None)
-        given, rules = call.arguments, self.rules
+        given = call.arguments
         if not self.arguments:
-            argument = rules.surplus_arguments if given else EXACT
+            argument = self.rules.surplus_arguments if given else EXACT
             return CallMatch(expected, actual, function, argument, None)
-        matches = tuple([argument.match(given.get(argument.name), rules) for argument in self.compiled])
-        rungs = sum([match.rung for match in matches])
-        kept = [match.preserved for match in matches if match.preserved is not None]
-        arabic = sum(kept) / len(kept) if kept else None
-        return CallMatch(expected, actual, function, rungs / len(matches), arabic, matches)
+        credit, kept, measured, matches = 0.0, 0, 0, []
+        for name, value in self.arguments.items():
+            match = self._match_argument(name, value, given.get(name))
+            matches.append(match)
+            credit += match.rung
+            if match.preserved is not None:
+                measured += 1
+                kept += match.preserved
+        arabic = kept / measured if measured else None
+        return CallMatch(expected, actual, function, credit / len(matches), arabic, tuple(matches))
+
+    def _match_argument(self, name: str, value: Any, actual: Any) -> ArgumentMatch:
+        if type(actual) is str and actual == value:
+            return ArgumentMatch(name, value, actual, EXACT, True if value != WILDCARD and has_arabic(value) else None)
+        if actual is None:
+            arabic = value != WILDCARD and holds_arabic(value, self.rules)
+            return ArgumentMatch(
+                name, value, None, 0.0, False if arabic and self.rules.missing_arabic == "lost" else None
+            )
+        compiled = self._compiled.get(name)
+        if compiled is None:
+            accept = self.accept.get(name) or ()
+            compiled = self._compiled[name] = _Argument(name, value, accept, self.rules)
+        return compiled.match(actual)
+
+
+def survey(calls: Sequence[ExpectedCall], rules: Rules = CANONICAL) -> tuple[bool, bool]:
+    """Look over expected calls once: (plain, arabic).
+
+    Plain: every axis is 1 whenever Python finds the actual calls equal to these. Arabic: preservation is applicable.
+    """
+    plain, arabic = bool(calls) or rules.nothing_expected == "abstain", False
+    json_numbers = rules.value_text == "json"
+    for call in calls:
+        for value in call.arguments.values():
+            if type(value) is str:
+                arabic = arabic or has_arabic(value)
+            elif plain and not (json_numbers and _is_safe_number(value)):
+                plain = False
+            if type(value) is list or type(value) is dict:
+                arabic = arabic or holds_arabic(value, rules)
+    return plain, arabic
+
+
+def expects_arabic(calls: Sequence[ExpectedCall]) -> bool:
+    """Whether any expected argument is Arabic-valued: else preservation is not applicable (ruling 10)."""
+    return survey(calls)[1]
 
 
 _UNSAFE_NUMBERS = (0, 1)  # Python calls these equal to False and True
 _SAFE_LIMIT = 2**53
 
 
-def _is_plain(arguments: Mapping[str, Any], rules: Rules) -> bool:
-    """Whether Python's own equality of the arguments implies a full match under the rules."""
-    json_numbers = rules.value_text == "json"
-    for value in arguments.values():
-        kind = type(value)
-        if kind is str:
-            continue
-        if not json_numbers or (kind is not int and kind is not float):
-            return False
-        if value in _UNSAFE_NUMBERS or not -_SAFE_LIMIT < value < _SAFE_LIMIT:
-            return False
-    return True
+def _is_safe_number(value: Any) -> bool:
+    """Whether Python's equality with this number is that of the rulings."""
+    kind = type(value)
+    return (kind is int or kind is float) and value not in _UNSAFE_NUMBERS and -_SAFE_LIMIT < value < _SAFE_LIMIT
 
 
 # --- one item ------------------------------------------------------------------------------------------------
@@ -213,7 +241,7 @@ class Expectation:
         self.rules = rules
 
     @classmethod
-    def of(cls, item: Item, rules: Rules = CANONICAL) -> Expectation:
+    def of(cls, item: AnswerKey, rules: Rules = CANONICAL) -> Expectation:
         """The compiled expectation of an item."""
         return cls(item.expected_calls, category=item.category, ordered=item.ordered, rules=rules)
 
@@ -234,7 +262,15 @@ class Expectation:
                     return _PERFECT[size]
         if not self.size:
             return self._nothing_expected(size)
-        return _verdict(self._by_place(calls) if self.ordered else self._best_pairing(calls), size)
+        if size == self.size == 1:
+            match = self.calls[0].match(calls[0], 0, 0)
+            arabic = 1.0 if match.arabic is None else match.arabic
+            return Verdict(match.function, match.argument, arabic, (match,), 1, 1)
+        return _verdict(self.pair(calls), size)
+
+    def pair(self, calls: Sequence[Call]) -> list[CallMatch]:
+        """Every slot: by place, or by the best pairing where calls may come in any order (ruling 14)."""
+        return self._by_place(calls) if self.ordered else self._best_pairing(calls)
 
     def _nothing_expected(self, size: int) -> Verdict:
         if not size and self.rules.nothing_expected == "abstain":
@@ -250,6 +286,8 @@ class Expectation:
 
     def _best_pairing(self, calls: Sequence[Call]) -> list[CallMatch]:
         """The assignment with the largest sum of weighted totals (ruling 14)."""
+        if not calls:
+            return self._by_place(calls)
         weights, _ = composition(self.category)
         table = self._compare_all(calls)
         taken: dict[int, CallMatch] = {}

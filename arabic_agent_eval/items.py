@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from arabic_agent_eval.errors import DataError
-from arabic_agent_eval.files import numbered_lines, read_json, read_json_line, validation_error
-from arabic_agent_eval.strictjson import number_text, too_deep
+from arabic_agent_eval.files import (
+    collector_paused,
+    numbered_lines,
+    open_lines,
+    read_json,
+    validation_error,
+)
+from arabic_agent_eval.strictjson import MalformedJSON, decode_any_depth, number_text, too_deep
 from arabic_agent_eval.tools import Tool, Toolbox, read_tool
 
 DIALECTS = ("msa", "gulf", "egyptian", "levantine", "maghrebi")
@@ -62,19 +68,32 @@ class ExpectedCall(msgspec.Struct, frozen=True, omit_defaults=True):
     result: Any = msgspec.UNSET
 
 
-class Item(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One question of a benchmark with the calls that answer it; the fields are those of ``docs/formats.md``."""
+class AnswerKey(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The part of an item that grading needs.
+
+    Attributes:
+        id: unique in its set; compared as text.
+        category: decides the weights.
+        expected_calls: the right calls; empty when nothing should be called.
+        dialect: of the instruction, or None.
+        ordered: False when the expected calls may come in any order (ruling 14).
+    """
 
     id: str
     category: str
     expected_calls: list[ExpectedCall]
-    instruction: str = ""
     dialect: str | None = None
+    ordered: bool = True
+
+
+class Item(AnswerKey, frozen=True, omit_defaults=True):
+    """One question of a benchmark with the calls that answer it; the fields are those of ``docs/formats.md``."""
+
+    instruction: str = ""
     available_functions: list[str] = []
     difficulty: str | None = None
     error_response: Any = None
     intent: str | None = None
-    ordered: bool = True
     context: dict[str, Any] | None = None
     messages: list[dict[str, Any]] | None = None
     language: str | None = None
@@ -87,7 +106,9 @@ class Item(msgspec.Struct, frozen=True, omit_defaults=True):
         """The names of the tools that the model could call; empty when the item names none."""
         if self.tools is None:
             return frozenset(self.available_functions)
-        return frozenset(self.own_tools)
+        schemas = (tool.get("function", tool) for tool in self.tools if isinstance(tool, dict))
+        names = (schema.get("name") for schema in schemas if isinstance(schema, dict))
+        return frozenset(name for name in names if isinstance(name, str))
 
     @property
     def own_tools(self) -> Toolbox:
@@ -105,169 +126,244 @@ class Item(msgspec.Struct, frozen=True, omit_defaults=True):
         return Toolbox(registry[name] for name in self.available_functions if name in registry)
 
 
+class _Head(msgspec.Struct):
+    """What an index needs of a line; the rest is skipped."""
+
+    id: str | int
+    category: str
+
+
 _decode_item = msgspec.json.Decoder(Item).decode
+_decode_key = msgspec.json.Decoder(AnswerKey).decode
+_decode_head = msgspec.json.Decoder(_Head).decode
 
 
-def read_item(line: bytes, path: str, number: int) -> Item:
+def read_item(line: bytes) -> Item:
     """One line of an item file.
 
     Raises:
-        DataError: it is not an item; the message names file, line and field.
+        DataError: it is not an item; the message names the field, the caller adds file and line.
     """
     try:
         item = _decode_item(line)
     except (msgspec.MsgspecError, RecursionError):
-        return item_from_row(read_json_line(line, path, number), path, number)
-    _check_depth(item, path, number)
+        return item_from_row(_read_row(line))
+    _check_depth(item)
     return item
 
 
-def item_from_row(row: Any, path: str | None = None, number: int | None = None) -> Item:
+def item_from_row(row: Any) -> Item:
     """An item from a decoded JSON object.
 
     Raises:
-        DataError: it is not an item; the message names the field.
+        DataError: it is not an item; the message names the field, the caller adds file and line.
     """
     if not isinstance(row, dict):
-        raise DataError("an item must be a JSON object.", path=path, line=number)
+        raise DataError("an item must be a JSON object.")
     if type(row.get("id")) is int:
         row = row | {"id": number_text(row["id"])}
     try:
         item = msgspec.convert(row, Item)
     except msgspec.ValidationError as error:
-        raise validation_error(error, path, number) from None
+        raise validation_error(error) from None
     except RecursionError:
-        raise DataError("the item is nested too deeply.", path=path, line=number) from None
-    _check_depth(item, path, number)
+        raise DataError("the item is nested too deeply.") from None
+    _check_depth(item)
     return item
 
 
-def _check_depth(item: Item, path: str | None, number: int | None) -> None:
+def _read_row(line: bytes) -> Any:
+    try:
+        return decode_any_depth(line)
+    except MalformedJSON as error:
+        raise DataError(f"the line cannot be read: {error}.") from None
+
+
+def _check_depth(item: AnswerKey) -> None:
     for place, call in enumerate(item.expected_calls):
-        for value in call.arguments.values():
-            if (type(value) is dict or type(value) is list) and too_deep(call.arguments):
-                raise DataError(
-                    "the expected arguments are nested deeper than 64 levels.",
-                    path=path,
-                    line=number,
-                    field=f"expected_calls[{place}].arguments",
-                )
+        if too_deep(call.arguments) or too_deep(call.accept):
+            raise DataError(
+                "the expected arguments are nested deeper than 64 levels.", field=f"expected_calls[{place}].arguments"
+            )
 
 
 class ItemSet(Mapping[str, Item]):
     """Items by id, in the order of their file.
 
+    A set that was read from lines keeps the lines, and an item is decoded each time that it is asked for: that takes
+    less time and memory than keeping millions of small values.
+
     Attributes:
         name: what reports call the set, usually the file's name without its ending.
         path: where it was read from, or None.
-        fingerprint: twelve hexadecimal digits of a SHA-256 over its lines; it changes when any item does.
+        categories: the categories that occur, in order.
     """
 
-    def __init__(
-        self,
-        items: Iterable[Item],
-        *,
-        name: str = "items",
-        path: Path | None = None,
-        fingerprint: str | None = None,
-    ) -> None:
-        self._items: dict[str, Item] = {}
-        for item in items:
-            if item.id in self._items:
-                raise DataError(
-                    f"the id {item.id!r} stands twice; ids must be unique.", path=name, field="id"
-                )
-            self._items[item.id] = item
+    def __init__(self, items: Iterable[Item], *, name: str = "items", path: Path | None = None) -> None:
+        self._entries: dict[str, Item | bytes] = {}
+        self.categories: list[str] = []
         self.name = name
         self.path = path
-        self._fingerprint = fingerprint
+        self._fingerprint: str | None = None
+        for item in items:
+            if item.id in self._entries:
+                raise DataError(f"the id {item.id!r} stands twice; ids must be unique.", path=name, field="id")
+            self._entries[item.id] = item
+        self.categories = list(dict.fromkeys(item.category for item in self.values()))
 
     def __getitem__(self, item_id: str) -> Item:
-        return self._items[item_id]
+        entry = self._entries[item_id]
+        if not isinstance(entry, bytes):
+            return entry
+        try:
+            return read_item(entry)
+        except DataError as error:
+            raise error.at(str(self.path), self._line_number(entry)) from None
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._items)
+        return iter(self._entries)
 
     def __len__(self) -> int:
-        return len(self._items)
+        return len(self._entries)
+
+    def __contains__(self, item_id: object) -> bool:
+        return item_id in self._entries
+
+    @property
+    def ids(self) -> KeysView[str]:
+        """The ids, for looking up very many."""
+        return self._entries.keys()
+
+    def answer_key(self, item_id: str) -> AnswerKey:
+        """The part of an item that grading needs, at half the price of the whole; its depth is not checked.
+
+        Raises:
+            KeyError: there is no such item.
+            DataError: its line is not an item.
+        """
+        entry = self._entries[item_id]
+        if not isinstance(entry, bytes):
+            return entry
+        try:
+            return _decode_key(entry)
+        except (msgspec.MsgspecError, RecursionError):
+            return self[item_id]  # which says what is wrong and where
+
+    def _line_number(self, entry: bytes) -> int | None:
+        """Where a line stands: looked for only when there is an error to explain."""
+        if self.path is None:
+            return None
+        return next((number for number, line in numbered_lines(self.path) if line == entry), None)
 
     @property
     def fingerprint(self) -> str:
-        """Twelve hexadecimal digits that change when any item changes."""
+        """Twelve hexadecimal digits of a SHA-256 over the lines; they change when any item does."""
         if self._fingerprint is None:
-            digest = hashlib.sha256()
-            for item in self.values():
-                digest.update(msgspec.json.encode(item) + b"\n")
-            self._fingerprint = digest.hexdigest()[:12]
+            lines = [msgspec.json.encode(item) + b"\n" for item in self.values()]
+            self._fingerprint = hashlib.sha256(b"".join(lines)).hexdigest()[:12]
         return self._fingerprint
 
     @classmethod
     def read(cls, path: str | Path) -> ItemSet:
-        """Read a JSONL file of items, or a JSON file with a list of them.
+        """Read a JSONL file of items, or a JSON file with a list of them, and check every one.
 
         Raises:
             DataError: the file or any line is not what it should be; nothing half-read is returned.
         """
-        path = Path(path)
-        items, fingerprint = _read_list(path) if _is_list(path) else _read_lines(path)
-        if not items:
-            raise DataError("the file holds no items.", path=str(path))
-        found = cls((), name=path.stem, path=path, fingerprint=fingerprint)
-        found._items = items
+        found = cls.index(path)
+        for item_id in found:
+            found[item_id]
         return found
+
+    @classmethod
+    def index(cls, path: str | Path) -> ItemSet:
+        """Read ids and categories only; a line is checked when its item is first asked for.
+
+        Raises:
+            DataError: the file cannot be read, a line has no id or category, or an id stands twice.
+        """
+        path = Path(path)
+        found = cls((), name=path.stem, path=path)
+        if _is_list(path):
+            items = _read_list(path)
+            found._entries.update(items)
+            found.categories = list(dict.fromkeys(item.category for item in items.values()))
+        else:
+            found._index_lines(path)
+        if not found:
+            raise DataError("the file holds no items.", path=str(path))
+        return found
+
+    def _index_lines(self, path: Path) -> None:
+        entries = self._entries
+        categories: dict[str, None] = {}
+        digest = hashlib.sha256()
+        with collector_paused(), open_lines(path) as stream:
+            number = 0
+            while lines := stream.readlines(_BLOCK):
+                for number, line in enumerate(lines, number + 1):
+                    head: _Head | Item
+                    try:
+                        head = _decode_head(line)
+                    except (msgspec.MsgspecError, RecursionError):
+                        if line.isspace():
+                            continue
+                        head = _head_of(line, path, number)
+                    item_id = head.id if isinstance(head.id, str) else number_text(head.id)
+                    if item_id in entries:
+                        before = self._line_number(entries[item_id])  # type: ignore[arg-type]
+                        what = f"the id {item_id!r} stands already on line {before}; ids must be unique."
+                        raise DataError(what, path=str(path), line=number, field="id")
+                    entries[item_id] = line
+                    categories[head.category] = None
+                digest.update(_content(lines))
+        self.categories = list(categories)
+        self._fingerprint = digest.hexdigest()[:12]
 
     def filter(self, keep: Callable[[Item], bool]) -> ItemSet:
         """The items for which ``keep`` holds, as a set of its own with its own fingerprint."""
         return ItemSet((item for item in self.values() if keep(item)), name=self.name, path=self.path)
 
 
+def _head_of(line: bytes, path: Path, number: int) -> Item:
+    try:
+        return read_item(line)
+    except DataError as error:
+        raise error.at(str(path), number) from None
+
+
+_BLOCK = 1 << 20
+
+
+def _content(lines: list[bytes]) -> bytes:
+    """The lines without what is no content, so that the same items saved on another system keep their fingerprint."""
+    block = b"".join(lines)
+    if b"\r\n" in block:
+        block = block.replace(b"\r\n", b"\n")
+    return block if block.endswith(b"\n") else block + b"\n"
+
+
 def _is_list(path: Path) -> bool:
     """A file is a JSON list when its first mark is a bracket; a line of JSONL starts with a brace."""
-    for _, line in numbered_lines(path):
-        return line.lstrip()[:1] == b"["
-    return False
+    return next((line.lstrip()[:1] == b"[" for _, line in numbered_lines(path)), False)
 
 
-def _read_lines(path: Path) -> tuple[dict[str, Item], str]:
-    items: dict[str, Item] = {}
-    name, digest = str(path), hashlib.sha256()
-    first_seen: dict[str, int] = {}
-    for number, line in numbered_lines(path):
-        item = read_item(line, name, number)
-        if item.id in items:
-            before = first_seen.get(item.id) or _line_of(path, item.id)
-            raise DataError(
-                f"the id {item.id!r} stands already on line {before}; ids must be unique.",
-                path=name, line=number, field="id",
-            )  # fmt: skip
-        items[item.id] = item
-        digest.update(line.strip())
-        digest.update(b"\n")
-    return items, digest.hexdigest()[:12]
-
-
-def _line_of(path: Path, item_id: str) -> int:
-    """The first line with this id: looked for only when there is an error to explain."""
-    return next(n for n, line in numbered_lines(path) if read_item(line, str(path), n).id == item_id)
-
-
-def _read_list(path: Path) -> tuple[dict[str, Item], str]:
+def _read_list(path: Path) -> dict[str, Item]:
     rows = read_json(path)
     if not isinstance(rows, list):
         raise DataError("a JSON file of items must be a list.", path=str(path))
     items: dict[str, Item] = {}
     for place, row in enumerate(rows):
         try:
-            item = item_from_row(row, str(path))
+            item = item_from_row(row)
         except DataError as error:
             field = f"[{place}].{error.field}" if error.field else f"[{place}]"
             raise DataError(error.what, path=str(path), field=field) from None
         if item.id in items:
-            raise DataError(
-                f"the id {item.id!r} stands twice; ids must be unique.", path=str(path), field=f"[{place}].id"
-            )
+            what = f"the id {item.id!r} stands twice; ids must be unique."
+            raise DataError(what, path=str(path), field=f"[{place}].id")
         items[item.id] = item
-    return items, ItemSet(items.values()).fingerprint
+    return items
 
 
 def read_categories(path: Path) -> dict[str, Category]:
@@ -283,9 +379,7 @@ def read_categories(path: Path) -> dict[str, Category]:
     for name, entry in document.items():
         weight = entry.get("weight") if isinstance(entry, dict) else entry
         if isinstance(weight, bool) or not isinstance(weight, int | float) or weight < 0:
-            raise DataError(
-                "a weight must be a number of at least 0.", path=str(path), field=f"{name}.weight"
-            )
+            raise DataError("a weight must be a number of at least 0.", path=str(path), field=f"{name}.weight")
         name_ar = entry.get("name_ar", "") if isinstance(entry, dict) else ""
         found[name] = Category(name, float(weight), str(name_ar))
     return found

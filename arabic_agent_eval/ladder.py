@@ -61,6 +61,7 @@ def _strings(value: Any) -> Iterable[str]:
 
 
 def holds_arabic(value: Any, rules: Rules) -> bool:
+    """Whether a value, or any string inside a container, holds Arabic (rulings 3, 10)."""
     if isinstance(value, str):
         return has_arabic(value)
     if not _is_container(value):
@@ -83,12 +84,14 @@ class TextValue:
 
     @property
     def normal(self) -> str:
+        """The canonical normal form."""
         if self._normal is None:
             self._normal = _normal_form(self.stripped, self.rules)
         return self._normal
 
     @property
     def lower(self) -> str:
+        """The text without case."""
         if self._lower is None:
             self._lower = self.stripped.lower()
         return self._lower
@@ -114,6 +117,7 @@ class AnyValue:
     __slots__ = ()
 
     def rung(self, actual: Any) -> float:
+        """1.0 for anything that is there."""
         return 0.0 if actual is None else EXACT
 
 
@@ -130,6 +134,7 @@ class MemberValues:
             self.members = [compile_value(member, rules) for member in value]
 
     def rung(self, actual: Any) -> float:
+        """The lowest rung of the members, 0.0 when the shapes differ."""
         members = self.members
         if isinstance(members, dict):
             if not isinstance(actual, Mapping):
@@ -154,6 +159,7 @@ class NullValue:
     __slots__ = ()
 
     def rung(self, actual: Any) -> float:
+        """1.0 for null alone."""
         return EXACT if actual is None else 0.0
 
 
@@ -161,6 +167,7 @@ Right = TextValue | AnyValue | MemberValues | NullValue
 
 
 def compile_value(value: Any, rules: Rules) -> Right:
+    """The compiled form of an expected value; null inside a list is matched by null alone."""
     if value is None:
         return NullValue()
     if _is_container(value):

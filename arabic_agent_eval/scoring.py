@@ -17,7 +17,7 @@ from arabic_agent_eval.diagnosis import Loss, diagnose
 from arabic_agent_eval.errors import UnknownCategory, UsageError
 from arabic_agent_eval.formats import Reply, read_calls
 from arabic_agent_eval.grading import Expectation, Verdict, expected_call
-from arabic_agent_eval.items import CATEGORIES, ExpectedCall, Item
+from arabic_agent_eval.items import CATEGORIES, AnswerKey, ExpectedCall, Item
 from arabic_agent_eval.rules import AXES, CANONICAL, RULES, V0_1, Rules, composition
 from arabic_agent_eval.text import normalize_arabic
 from arabic_agent_eval.tools import Call
@@ -284,12 +284,24 @@ class Result(msgspec.Struct, frozen=True):
 class Grader:
     """One item, compiled for one rule set, for grading many replies to it."""
 
-    __slots__ = ("expectation", "item", "offered")
+    __slots__ = ("_offered", "expectation", "item")
 
-    def __init__(self, item: Item, rules: Rules = CANONICAL) -> None:
+    def __init__(self, item: AnswerKey, rules: Rules = CANONICAL) -> None:
         self.item = item
         self.expectation = Expectation.of(item, rules)
-        self.offered = item.offered
+        self._offered: frozenset[str] | None = None
+
+    @property
+    def arabic(self) -> bool:
+        """Whether the item expects anything Arabic."""
+        return self.expectation.arabic
+
+    @property
+    def offered(self) -> frozenset[str]:
+        """The names of the offered tools, for replies in raw text."""
+        if self._offered is None:
+            self._offered = self.item.offered if isinstance(self.item, Item) else frozenset()
+        return self._offered
 
     def evaluate(self, reply: Reply, *, causes: bool = True) -> Result:
         """Judge one reply; nothing that a reply holds raises."""
@@ -353,7 +365,29 @@ class Signature:
     version: str = __version__
 
     def __str__(self) -> str:
-        return (
-            f"items:{self.items}|n:{self.n}|rules:{self.rules}|format:{self.format}"
-            f"|epochs:{self.epochs}|v:{self.version}"
-        )
+        return f"{self._asked}|epochs:{self.epochs}|v:{self.version}"
+
+    @property
+    def _asked(self) -> str:
+        return f"items:{self.items}|n:{self.n}|rules:{self.rules}|format:{self.format}"
+
+    @property
+    def of_grading(self) -> str:
+        """The signature without the number of epochs, which is known only when all answers have been read."""
+        return f"{self._asked}|v:{self.version}"
+
+    @classmethod
+    def read(cls, text: str) -> Signature:
+        """The signature that was written as text.
+
+        Raises:
+            UsageError: the text is not a signature.
+        """
+        parts = dict(part.partition(":")[::2] for part in text.split("|"))
+        try:
+            n, epochs = int(parts["n"]), int(parts.get("epochs", 1))
+            return cls(parts["items"], n, parts["rules"], parts["format"], epochs, parts["v"])
+        except (KeyError, ValueError):
+            raise UsageError(
+                "this is not a signature of this package: it lacks items, n, rules, format or v."
+            ) from None

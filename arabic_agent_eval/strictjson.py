@@ -19,6 +19,7 @@ MAX_DEPTH = 64
 _decode = msgspec.json.Decoder().decode
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MAX_DIGITS = 4000  # Python refuses to convert longer integers to and from text by default (4300)
+_MAX_BITS = 13_000  # about as many digits
 _MAX_EXACT = 2**53
 
 
@@ -123,7 +124,7 @@ def number_text(value: float) -> str:
     ('2', '1e+21', '1e-7', '0')
     """
     if isinstance(value, int):
-        return str(value) if abs(value) < 10**_MAX_DIGITS else hex(value)
+        return str(value) if value.bit_length() < _MAX_BITS else hex(value)
     if not math.isfinite(value):
         return str(value)
     if value.is_integer() and abs(value) < _MAX_EXACT:

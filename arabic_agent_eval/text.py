@@ -125,9 +125,7 @@ def fold_punctuation(text: str) -> str:
     A sign or point that changes a number (``-5``, ``1.5``) and the separators inside a date stay.
     """
     mapped = text.translate(_PUNCTUATION_MAP)
-    return fold_space(
-        re.sub(r"(?<!\d)[-.:/,](?=\D|$)|(?<=\D)[.:/,](?=\d)|[-.:/,](?!\d)|[^\w\s.:/,+%-]|_", " ", mapped)
-    )
+    return fold_space(re.sub(r"(?<!\d)[-.:/,](?=\D|$)|(?<=\D)[.:/,](?=\d)|[-.:/,](?!\d)|[^\w\s.:/,+%-]|_", " ", mapped))
 
 
 def fold_invisible(text: str) -> str:

@@ -45,8 +45,8 @@ class Call(msgspec.Struct, frozen=True):
         return cls(function, read, error, arguments if error else None)
 
     @classmethod
-    def of(cls, call: Call | Mapping[str, Any]) -> Call:
-        """A call from a :class:`Call` or a mapping with ``function`` and ``arguments``."""
+    def of(cls, call: object) -> Call:
+        """A call from a :class:`Call` or a mapping with ``function`` and ``arguments``; anything else is malformed."""
         if isinstance(call, Call):
             return call
         if not isinstance(call, Mapping):

@@ -1,0 +1,56 @@
+"""The item sets that come with the package, and finding items, tools and replies by name or path."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from arabic_agent_eval.errors import DataError
+
+DATA: Final = Path(__file__).parent / "data"
+_ITEMS, _TOOLS, _REPLIES = "items.jsonl", "tools.json", "replies.jsonl"
+
+
+def set_names() -> list[str]:
+    """The names of the bundled item sets."""
+    return sorted(path.parent.name for path in DATA.glob(f"*/{_ITEMS}"))
+
+
+def find_items(name: str) -> Path:
+    """The file of an item set, from a path or the name of a bundled set.
+
+    Raises:
+        DataError: there is neither.
+    """
+    return _find(name, _ITEMS, "items")
+
+
+def find_replies(name: str) -> Path:
+    """A file of replies, from a path or the name of a bundled set that has sample replies.
+
+    Raises:
+        DataError: there is neither.
+    """
+    return _find(name, _REPLIES, "replies")
+
+
+def find_tools(items: str, tools: str | None) -> Path | None:
+    """The tool registry: as named, else the one beside the items; None when there is none."""
+    if tools is not None:
+        return _find(tools, _TOOLS, "tools")
+    beside = find_items(items).parent
+    return next((beside / name for name in (_TOOLS, "functions.json") if (beside / name).is_file()), None)
+
+
+def _find(name: str, file: str, what: str) -> Path:
+    path = Path(name)
+    if path.exists():
+        if path.is_dir():
+            raise DataError(f"a file of {what} is needed, not a folder.", path=name)
+        return path
+    bundled = DATA / name / file
+    if name in set_names() and bundled.is_file():
+        return bundled
+    raise DataError(
+        f"there is no such file, and no bundled set of that name (there are: {', '.join(set_names())}).", path=name
+    )

@@ -1,0 +1,389 @@
+"""The ``aae`` command: read arguments, one library call, one render call.
+
+Results go to stdout, everything else to stderr. Exit codes: 0 done; 1 a gate failed; 2 usage or data error;
+3 provider failures left answers unscored; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+import typer
+
+from arabic_agent_eval._version import __version__
+from arabic_agent_eval.errors import EvalError, OutputError, UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from arabic_agent_eval.batch import GradedBatch, Progress
+    from arabic_agent_eval.items import Category, ItemSet
+    from arabic_agent_eval.summary import Summary
+
+DONE, GATE_FAILED, BAD_INPUT, UNSCORED, INTERRUPTED = 0, 1, 2, 3, 130
+
+app = typer.Typer(
+    name="aae",
+    help="Grade the tool calls of language models that serve Arabic speakers, and explain every lost point.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+data = typer.Typer(help="Item sets: list, check, convert.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(data, name="data")
+
+
+class RuleName(StrEnum):
+    """The named rule sets."""
+
+    CANONICAL = "canonical"
+    V0_1 = "v0.1"
+
+
+class Layout(StrEnum):
+    """How a report is laid out."""
+
+    TERMINAL = "terminal"
+    MARKDOWN = "markdown"
+
+
+ItemsOption = Annotated[
+    str, typer.Option("--items", metavar="FILE|SET", help="The items: a JSONL file, or the name of a bundled set.")
+]
+RepliesOption = Annotated[
+    str, typer.Option("--replies", metavar="FILE|-", help="The replies: JSONL, a JSON list or a run file; - is stdin.")
+]
+RulesOption = Annotated[RuleName, typer.Option("--rules", help="The rule set.")]
+FormatOption = Annotated[
+    str, typer.Option("--format", help="auto, calls, tool_calls, response, text or submission: where the calls are.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+CategoriesOption = Annotated[
+    Path | None, typer.Option("--categories", metavar="FILE", help="Weights of categories of your own (JSON).")
+]
+FailUnder = Annotated[
+    float | None, typer.Option("--fail-under", metavar="SCORE", min=0.0, max=1.0, help="Exit 1 below this score.")
+]
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    *, version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)] = False
+) -> None:
+    if version:
+        sys.stdout.write(f"arabic-agent-eval {__version__}\n")
+        raise typer.Exit
+
+
+@app.command()
+def grade(
+    *,
+    items: ItemsOption,
+    replies: RepliesOption,
+    rules: RulesOption = RuleName.CANONICAL,
+    format: FormatOption = "auto",  # noqa: A002 - the option's name
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes to grade with.")] = 1,
+    no_causes: Annotated[bool, typer.Option("--no-causes", help="Do not explain lost points: faster.")] = False,
+    categories: CategoriesOption = None,
+    allow_unknown: Annotated[bool, typer.Option("--allow-unknown", help="Leave out replies to unknown items.")] = False,
+    as_json: JsonOption = False,
+    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write graded rows (JSONL).")] = None,
+    fail_under: FailUnder = None,
+) -> None:
+    """Grade answers that exist already."""
+    from arabic_agent_eval.batch import grade_file
+    from arabic_agent_eval.rules import RULES
+    from arabic_agent_eval.summary import summarize
+
+    item_set, declared = _items(items, checked=False), _declared(categories)
+    _check_weights(item_set, declared)
+    with _replies(replies) as path, _progress() as progress:
+        batch = grade_file(
+            item_set,
+            path,
+            rules=RULES[rules],
+            format=format,
+            jobs=jobs,
+            causes=not no_causes,
+            out=out,
+            allow_unknown=allow_unknown,
+            progress=progress,
+        )
+    summary = summarize(
+        batch.tally,
+        batch.facts,
+        due=batch.due,
+        signature=batch.signature,
+        rules=rules,
+        categories=declared,
+        causes=not no_causes,
+    )
+    _notes(batch, out)
+    _show(summary, Layout.TERMINAL, as_json=as_json)
+    _finish(summary, fail_under, failures=batch.failures)
+
+
+@app.command()
+def report(
+    rows: Annotated[Path, typer.Argument(metavar="ROWS", help="What 'aae grade --out' wrote.")],
+    *,
+    layout: Annotated[Layout, typer.Option("--format", help="terminal or markdown.")] = Layout.TERMINAL,
+    categories: CategoriesOption = None,
+    as_json: JsonOption = False,
+    fail_under: FailUnder = None,
+) -> None:
+    """Report on graded rows: score, groups, and where the points went."""
+    from arabic_agent_eval.rows import count_rows
+    from arabic_agent_eval.summary import summarize
+
+    file = count_rows(rows)
+    summary = summarize(
+        file.tally,
+        file.facts,
+        due=len(file.facts),
+        signature=file.signature,
+        rules=file.signature.rules.rpartition("-")[0],
+        categories=_declared(categories),
+        causes=file.causes,
+    )
+    _show(summary, layout, as_json=as_json)
+    _finish(summary, fail_under, failures=0)
+
+
+@app.command()
+def show(
+    rows: Annotated[Path, typer.Argument(metavar="ROWS", help="What 'aae grade --out' wrote.")],
+    item: Annotated[str, typer.Argument(metavar="ITEM", help="The id of the item.")],
+    *,
+    epoch: Annotated[int | None, typer.Option("--epoch", help="Which asking; all of them by default.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show one item: expected and actual aligned, what differs marked, the causes in words."""
+    from arabic_agent_eval.reports.item import print_row
+    from arabic_agent_eval.rows import pairs, read_rows, row_line
+
+    console, found = _console(), False
+    for row in read_rows(rows):
+        if row.item_id == item and epoch in {None, row.epoch}:
+            found = True
+            if as_json:
+                _write(row_line(row))
+            else:
+                print_row(row, pairs(row), console)
+    if not found:
+        which = f"item {item!r}" + (f" in epoch {epoch}" if epoch is not None else "")
+        raise UsageError(f"{rows} holds no {which}.")
+
+
+@data.command("list")
+def data_list(
+    items: Annotated[str | None, typer.Argument(metavar="[FILE|SET]", help="List its items; else the sets.")] = None,
+    *,
+    as_json: JsonOption = False,
+) -> None:
+    """List the bundled item sets, or the items of one set."""
+    from arabic_agent_eval.reports.listing import item_lines, set_lines
+
+    lines = set_lines() if items is None else item_lines(_items(items))
+    for line in lines:
+        _write(msgspec.json.encode(line) + b"\n" if as_json else line.text.encode() + b"\n")
+
+
+@data.command("check")
+def data_check(
+    items: Annotated[str, typer.Argument(metavar="FILE|SET", help="The items to check.")],
+    *,
+    tools: Annotated[str | None, typer.Option("--tools", metavar="FILE", help="The tool registry (JSON).")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Find what makes an item unfair. Exit 1 when anything is found."""
+    from arabic_agent_eval.checks import check_items
+    from arabic_agent_eval.reports.listing import print_findings
+
+    item_set = _items(items)
+    registry = _registry(items, tools)
+    findings = check_items(item_set.values(), registry)
+    if as_json:
+        _write(msgspec.json.encode({"items": len(item_set), "findings": findings}) + b"\n")
+    else:
+        print_findings(findings, len(item_set), _console())
+    if findings:
+        raise typer.Exit(GATE_FAILED)
+
+
+@data.command("convert")
+def data_convert(
+    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="AISA-ArabicFC parquet, or BFCL questions.")],
+    *,
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Where the items go (JSONL).")],
+    kind: Annotated[str, typer.Option("--from", help="auto, aisa or bfcl.")] = "auto",
+    answers: Annotated[Path | None, typer.Option("--answers", metavar="FILE", help="BFCL's answers.")] = None,
+    category: Annotated[str | None, typer.Option("--category", help="One category for all items.")] = None,
+) -> None:
+    """Convert a foreign data set into items."""
+    from arabic_agent_eval.conversion import convert, write_items
+
+    items = convert(source, kind=kind, answers=answers, category=category)
+    write_items(out, items)
+    _say(f"{len(items):,} items written to {out}.")
+
+
+# --- shared steps --------------------------------------------------------------------------------------------
+
+
+def _items(name: str, *, checked: bool = True) -> ItemSet:
+    from arabic_agent_eval.bundled import find_items
+    from arabic_agent_eval.items import ItemSet
+
+    return ItemSet.read(find_items(name)) if checked else ItemSet.index(find_items(name))
+
+
+def _registry(items: str, tools: str | None) -> Any:
+    from arabic_agent_eval.bundled import find_tools
+    from arabic_agent_eval.files import read_json
+    from arabic_agent_eval.tools import Toolbox
+
+    path = find_tools(items, tools)
+    return Toolbox(()) if path is None else Toolbox.from_schemas(read_json(path))
+
+
+def _declared(path: Path | None) -> dict[str, Category]:
+    from arabic_agent_eval.items import read_categories
+
+    return {} if path is None else read_categories(path)
+
+
+def _check_weights(items: ItemSet, declared: dict[str, Category]) -> None:
+    """An unknown category is refused before hours of grading, not after."""
+    from arabic_agent_eval.summary import weight_of
+
+    for category in items.categories:
+        weight_of(category, declared)
+
+
+@contextmanager
+def _replies(name: str) -> Iterator[Path]:
+    """The replies as a file; standard input is kept in a temporary one, since it is read in ranges."""
+    from arabic_agent_eval.bundled import find_replies
+    from arabic_agent_eval.files import spooled
+
+    if name == "-":
+        with spooled(sys.stdin.buffer) as path:
+            yield path
+    else:
+        yield find_replies(name)
+
+
+@contextmanager
+def _progress() -> Iterator[Progress | None]:
+    """A line on stderr while grading takes long; nothing where stderr is not a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    began, shown = time.monotonic(), False
+
+    def tell(done: int, size: int) -> None:
+        nonlocal shown
+        passed = time.monotonic() - began
+        if passed > 1.0 and size:
+            shown = True
+            left = passed * (size - done) / max(done, 1)
+            sys.stderr.write(f"\r{done / size:4.0%} graded, {passed:.0f} s, about {left:.0f} s left \x1b[K")
+            sys.stderr.flush()
+
+    try:
+        yield tell
+    finally:
+        if shown:
+            sys.stderr.write("\r\x1b[K")
+
+
+def _show(summary: Summary, layout: Layout, *, as_json: bool) -> None:
+    if as_json:
+        _write(msgspec.json.format(msgspec.json.encode(summary), indent=2) + b"\n")
+    elif layout is Layout.MARKDOWN:
+        from arabic_agent_eval.reports.markdown import markdown
+
+        _write(markdown(summary).encode())
+    else:
+        from arabic_agent_eval.reports.terminal import print_summary
+
+        print_summary(summary, _console())
+
+
+def _notes(batch: GradedBatch, out: Path | None) -> None:
+    if batch.unknown:
+        _say(f"{batch.unknown:,} replies to unknown items were left out.")
+    if batch.silent:
+        _say(f"{batch.silent:,} of {batch.due:,} items have no reply; they are unscored.")
+    if out is not None:
+        _say(f"Graded rows written to {out}.")
+
+
+def _finish(summary: Summary, fail_under: float | None, *, failures: int) -> None:
+    if fail_under is not None:
+        if summary.overall is None:
+            _say("Nothing was scored, so --fail-under cannot be met.")
+            raise typer.Exit(GATE_FAILED)
+        if summary.overall < fail_under:
+            _say(f"The score {summary.overall:.4f} is below --fail-under {fail_under:g}.")
+            raise typer.Exit(GATE_FAILED)
+    if failures:
+        raise typer.Exit(UNSCORED)
+
+
+def _console() -> Console:
+    from rich.console import Console
+
+    console = Console(highlight=False, markup=False, emoji=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, markup=False, emoji=False, width=120, file=sys.stdout)
+    return console
+
+
+def _write(data: bytes) -> None:
+    """Bytes to stdout: UTF-8 whatever the locale says."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+
+
+def _say(message: str) -> None:
+    from arabic_agent_eval.text import name_invisible
+
+    sys.stderr.write(f"aae: {name_invisible(message)}\n")
+
+
+def main() -> None:
+    """Run the command; a mistake of the user is one sentence on stderr, never a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
+    try:
+        app()
+        sys.stdout.flush()
+    except EvalError as error:
+        _fail(str(error), BAD_INPUT)
+    except KeyboardInterrupt:
+        _fail("interrupted; nothing was written.", INTERRUPTED)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(DONE)
+    except MemoryError:
+        _fail("memory ran out. Grade fewer items at a time.", BAD_INPUT)
+    except OSError as error:
+        _fail(
+            str(OutputError(f"the result could not be written: {(error.strerror or str(error)).lower()}.")), BAD_INPUT
+        )
+
+
+def _fail(message: str, code: int) -> None:
+    _say(message)
+    sys.exit(code)

@@ -1,0 +1,152 @@
+"""One item on a terminal: expected and actual aligned, what differs marked, the causes in words."""
+
+from __future__ import annotations
+
+import difflib
+import unicodedata
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from rich.text import Text
+
+from arabic_agent_eval.differences import words
+from arabic_agent_eval.reports.terminal import safe
+from arabic_agent_eval.reports.wording import AXIS_WORDS, number
+from arabic_agent_eval.rules import AXES
+from arabic_agent_eval.text import name_invisible
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from arabic_agent_eval.diagnosis import Loss
+    from arabic_agent_eval.items import ExpectedCall
+    from arabic_agent_eval.rows import GradedRow
+    from arabic_agent_eval.tools import Call
+
+_COMPARED = 400  # characters of a value that are compared letter by letter
+_NAMED = 6  # differing characters that are named
+
+
+def print_row(row: GradedRow, pairs: list[tuple[int | None, int | None]], console: Console) -> None:
+    """Print one graded answer.
+
+    Args:
+        row: the answer.
+        pairs: which expected call met which actual one, by place; None for the one that is not there.
+        console: where to print.
+    """
+    dialect = f" · {row.dialect}" if row.dialect else ""
+    console.print(Text(safe(f"{row.item_id} · {row.category}{dialect} · epoch {row.epoch}", console), style="bold"))
+    if row.instruction:
+        console.print(Text(safe(row.instruction, console)))
+    if row.total is None:
+        console.print(Text(f"Unscored: {safe(row.reason or 'no reason given', console)}"))
+        return
+    axes = ", ".join(
+        f"{AXIS_WORDS[axis]} {number(getattr(row, axis))}" for axis in AXES if getattr(row, axis) is not None
+    )
+    console.print(Text(f"Score {number(row.total)}: {axes}"))
+    actual = row.actual_calls or []
+    for place, other in pairs:
+        expected_call = None if place is None else row.expected_calls[place]
+        actual_call = None if other is None else actual[other]
+        _print_pair(row, (place, other), expected_call, actual_call, console)
+    if not pairs:
+        console.print("Nothing was expected and nothing was called.")
+
+
+def _print_pair(
+    row: GradedRow,
+    places: tuple[int | None, int | None],
+    expected: ExpectedCall | None,
+    actual: Call | None,
+    console: Console,
+) -> None:
+    place, other = places
+    losses = [loss for loss in row.losses or () if _belongs(loss, place, other)]
+    called = "(not called)" if actual is None else actual.function or "(could not be read)"
+    wanted = "(nothing expected)" if expected is None else expected.function
+    number_shown = (place if place is not None else other or 0) + 1
+    console.print()
+    console.print(
+        Text(f"{number_shown}. expected {safe(wanted, console)}   actual {safe(called, console)}", style="bold")
+    )
+    if actual is not None and actual.error is not None:
+        console.print(Text(f"   sent: {safe(_written(actual.raw)[:_COMPARED], console)}"))
+    if expected is not None:
+        given = {} if actual is None else actual.arguments
+        for name, value in expected.arguments.items():
+            found = [loss for loss in losses if loss.argument == name]
+            if value is not None and (actual is None or actual.error is None):
+                _print_argument(name, given.get(name), found, console)
+    if actual is not None and actual.error is None:
+        _print_surplus(actual, expected, console)
+    for cause in dict.fromkeys(loss.cause for loss in losses if loss.argument is None):
+        points = sum(loss.points for loss in losses if loss.cause == cause and loss.argument is None)
+        console.print(Text(f"   −{number(points)} {cause}: {words(cause, 'en')}", style="red"))
+
+
+def _belongs(loss: Loss, place: int | None, other: int | None) -> bool:
+    if loss.cause == "extra_call":
+        return place is None and loss.call == other
+    return place is not None and loss.call == place
+
+
+def _print_argument(name: str, actual: Any, losses: list[Loss], console: Console) -> None:
+    mark = "≠" if losses else "="
+    if not losses:
+        console.print(Text(f"   {mark} {safe(name, console)}: {safe(_written(actual), console)}"))
+        return
+    wanted, given = _written(losses[0].expected), _written(actual)
+    left, right, named = compare_letters(wanted, given)
+    console.print(Text(f"   {mark} {safe(name, console)}"))
+    console.print(Text(f"       expected {safe(left, console)}"))
+    console.print(Text(f"       actual   {safe(right, console) if actual is not None else '(missing)'}"))
+    if named and actual is not None:
+        console.print(Text(f"       differs  {named}", style="dim"))
+    cause, points = losses[0].cause, sum(loss.points for loss in losses)
+    console.print(Text(f"       −{number(points)} {cause}: {words(cause, 'en')}", style="red"))
+
+
+def _print_surplus(actual: Call, expected: ExpectedCall | None, console: Console) -> None:
+    known = {} if expected is None else expected.arguments
+    extra = {name: value for name, value in actual.arguments.items() if known.get(name) is None}
+    for name, value in extra.items():
+        note = " (not expected, ignored)" if expected is not None else ""
+        console.print(
+            Text(f"   + {safe(name, console)}: {safe(_written(value)[:_COMPARED], console)}{note}", style="dim")
+        )
+
+
+def _written(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def compare_letters(expected: str, actual: str) -> tuple[str, str, str]:
+    """Both texts with differing stretches in brackets, and the differing characters by name.
+
+    Texts longer than some hundred characters are cut; texts that share little are not marked.
+    """
+    expected, actual = expected[:_COMPARED], actual[:_COMPARED]
+    matcher = difflib.SequenceMatcher(None, expected, actual, autojunk=False)
+    if matcher.ratio() < 0.5:  # noqa: PLR2004 - below half, marks hide more than they show
+        return expected, actual, ""
+    left, right, named = [], [], []
+    for kind, i, j, k, m in matcher.get_opcodes():
+        same = kind == "equal"
+        left.append(expected[i:j] if same or i == j else f"[{expected[i:j]}]")
+        right.append(actual[k:m] if same or k == m else f"[{actual[k:m]}]")
+        if not same:
+            named.append(f"{_names(expected[i:j])} → {_names(actual[k:m])}")
+    return "".join(left), "".join(right), "; ".join(named[:_NAMED])
+
+
+def _names(text: str) -> str:
+    if not text:
+        return "nothing"
+    return " ".join(f"U+{ord(char):04X} {unicodedata.name(char, '')}".strip() for char in text[:_NAMED])
+
+
+def row_text(row: GradedRow) -> str:
+    """The one-line head of a row, for lists."""
+    return name_invisible(f"{row.item_id} {number(row.total)}")

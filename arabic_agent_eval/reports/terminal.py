@@ -1,0 +1,105 @@
+"""A summary on a terminal. Text that came from a model or a file is made harmless before it is printed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.box import SIMPLE
+from rich.table import Table
+from rich.text import Text
+
+from arabic_agent_eval.reports.wording import AXIS_WORDS, argument_names, coverage_line, number
+from arabic_agent_eval.rules import AXES
+from arabic_agent_eval.text import has_arabic, name_invisible
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from arabic_agent_eval.summary import Group, Summary
+    from arabic_agent_eval.tally import Example
+
+_FIRST_STRONG_ISOLATE, _POP_ISOLATE = "\u2068", "\u2069"
+_CAUSES_SHOWN = 12
+
+
+def safe(text: str, console: Console) -> str:
+    """Text from elsewhere: control and invisible characters named; Arabic isolated, on a terminal only."""
+    shown = name_invisible(text, spaces=True)
+    if console.is_terminal and has_arabic(shown):
+        return f"{_FIRST_STRONG_ISOLATE}{shown}{_POP_ISOLATE}"
+    return shown
+
+
+def print_summary(summary: Summary, console: Console) -> None:
+    """Print the score, the groups, and where the points went."""
+    _print_head(summary, console)
+    console.print(_groups("Category", summary.categories, console, weights=True))
+    console.print(_groups("Dialect", summary.dialects, console, weights=False))
+    if summary.lost is not None:
+        _print_losses(summary, console)
+    console.print(Text(f"Signature  {name_invisible(summary.signature)}", style="dim"), soft_wrap=True)
+
+
+def _print_head(summary: Summary, console: Console) -> None:
+    head = Text("Score  ", style="bold")
+    head.append(f"{number(summary.overall)} ({summary.grade or 'nothing scored'})", style="bold cyan")
+    console.print(head)
+    coverage = summary.coverage
+    console.print(Text(coverage_line(coverage.scored, coverage.total, _safe_keys(summary.unscored_reasons))))
+    right = summary.right_function
+    console.print(
+        Text(f"Right function in {right['right']:,} of {right['of']:,} answers; every axis 1 in ")
+        .append(number(summary.exact_match))
+        .append(f" of the items; rules {summary.rules}")
+    )
+
+
+def _safe_keys(reasons: dict[str, int]) -> dict[str, int]:
+    return {name_invisible(reason, spaces=True): count for reason, count in reasons.items()}
+
+
+def _groups(title: str, groups: dict[str, Group], console: Console, *, weights: bool) -> Table:
+    table = Table(box=SIMPLE, pad_edge=False, title_justify="left", header_style="bold")
+    table.add_column(title, overflow="fold")
+    columns = ["n", "score", *(AXIS_WORDS[axis] for axis in AXES[:3]), *(["weight"] if weights else [])]
+    for column in columns:
+        table.add_column(column, justify="right", no_wrap=True)
+    for name, group in groups.items():
+        cells = [f"{group.n:,}", number(group.score), *(number(getattr(group, axis)) for axis in AXES[:3])]
+        if weights:
+            cells.append(f"{group.weight:g}" if group.weight is not None else "–")
+        table.add_row(Text(safe(name, console)), *cells)
+    return table
+
+
+def _print_losses(summary: Summary, console: Console) -> None:
+    lost = summary.lost or {}
+    if not lost:
+        console.print("No points were lost.\n")
+        return
+    console.print(Text(f"Where the points went (points of the score; all causes sum to 1 − {number(summary.overall)})"))
+    table = Table(box=SIMPLE, pad_edge=False, header_style="bold")
+    table.add_column("Cause", no_wrap=True)
+    table.add_column("points", justify="right", no_wrap=True)
+    table.add_column("arguments (answers) · an example, expected → actual", overflow="fold")
+    for cause in list(lost)[:_CAUSES_SHOWN]:
+        table.add_row(cause, number(lost[cause]), _evidence(summary, cause, console))
+    console.print(table)
+    hidden = list(lost)[_CAUSES_SHOWN:]
+    if hidden:
+        rest = ", ".join(f"{cause} {number(lost[cause])}" for cause in hidden)
+        console.print(Text(f"and {rest}\n"))
+
+
+def _evidence(summary: Summary, cause: str, console: Console) -> Text:
+    names = (summary.lost_arguments or {}).get(cause, {})
+    parts = [safe(argument_names(names), console)] if names else []
+    examples = (summary.examples or {}).get(cause, [])
+    if examples:
+        parts.append(_example(examples[0], console))
+    return Text(" · ".join(parts))
+
+
+def _example(example: Example, console: Console) -> str:
+    name = f"{example.argument}: " if example.argument else ""
+    return f"{safe(name, console)}{safe(example.expected, console)} → {safe(example.actual, console)}"

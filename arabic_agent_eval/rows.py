@@ -1,0 +1,172 @@
+"""Graded rows: what ``--out`` writes and ``aae report`` and ``aae show`` read, one line an answer.
+
+Per-item results are kept with their signature, so that a report never grades again.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from arabic_agent_eval.diagnosis import Loss
+from arabic_agent_eval.errors import DataError
+from arabic_agent_eval.files import numbered_lines, read_json_line, validation_error
+from arabic_agent_eval.grading import Expectation
+from arabic_agent_eval.items import ExpectedCall, Item
+from arabic_agent_eval.rules import RULES
+from arabic_agent_eval.scoring import Result, Signature
+from arabic_agent_eval.summary import ItemFacts
+from arabic_agent_eval.tally import Ledger, Tally
+from arabic_agent_eval.tools import Call
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class GradedRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One judged answer.
+
+    Attributes:
+        item_id, category, dialect, epoch: which item and which asking of it.
+        status: ``scored`` or ``unscored``; ``reason`` says why unscored.
+        total and the axes: 0 to 1; None when unscored, and an axis that the category does not have.
+        arabic_applicable: whether anything Arabic was expected.
+        losses: causes and points, summing to 1 − total; None when graded without causes.
+        instruction, expected_calls, actual_calls, ordered: for showing the item.
+        rules: name and version; signature: of the grading, without the number of epochs.
+    """
+
+    item_id: str
+    category: str
+    dialect: str | None = None
+    epoch: int = 0
+    status: str = "scored"
+    reason: str | None = None
+    total: float | None = None
+    function_selection: float | None = None
+    argument_accuracy: float | None = None
+    arabic_preservation: float | None = None
+    dialect_understanding: float | None = None
+    error_handling: float | None = None
+    arabic_applicable: bool = True
+    losses: list[Loss] | None = None
+    instruction: str = ""
+    ordered: bool = True
+    expected_calls: list[ExpectedCall] = []
+    actual_calls: list[Call] | None = None
+    rules: str
+    signature: str
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(GradedRow).decode
+
+
+def row_of(item: Item, result: Result, signature: Signature, *, causes: bool) -> GradedRow:
+    """The row of a result."""
+    score = result.score
+    return GradedRow(
+        item_id=item.id,
+        category=item.category,
+        dialect=item.dialect,
+        epoch=result.epoch,
+        status=result.status,
+        reason=result.reason,
+        total=None if score is None else score.total,
+        **({} if score is None else score.axes),
+        arabic_applicable=result.arabic_applicable,
+        losses=list(result.losses) if causes else None,
+        instruction=item.instruction,
+        ordered=item.ordered,
+        expected_calls=item.expected_calls,
+        actual_calls=None if score is None else list(result.calls),
+        rules=signature.rules,
+        signature=signature.of_grading,
+    )
+
+
+def row_line(row: GradedRow) -> bytes:
+    """The row as one line of JSON."""
+    return _encode(row) + b"\n"
+
+
+def read_rows(path: Path) -> Iterator[GradedRow]:
+    """The rows of a file that ``--out`` wrote.
+
+    Raises:
+        DataError: a line is not a graded row; the message names file, line and field.
+    """
+    name = str(path)
+    for number, line in numbered_lines(path):
+        try:
+            yield _decode(line)
+        except (msgspec.MsgspecError, RecursionError) as error:
+            read_json_line(line, name, number)
+            if isinstance(error, msgspec.ValidationError):
+                found = validation_error(error, name, number)
+                found.remedy = "A report reads the rows that 'aae grade --out' wrote."
+                raise found from None
+            raise DataError("the row is nested too deeply.", path=name, line=number) from None
+
+
+class GradedFile(msgspec.Struct):
+    """A file of graded rows, counted."""
+
+    tally: Tally
+    facts: dict[str, ItemFacts]
+    signature: Signature
+    causes: bool
+
+
+def count_rows(path: Path) -> GradedFile:
+    """Count the rows of a file, to be summarised.
+
+    Raises:
+        DataError: a line is not a graded row, an answer stands twice, or rows with different signatures are mixed.
+    """
+    tally, ledger, facts = Tally(), Ledger(), {}
+    signature, causes = None, True
+    for number, row in enumerate(read_rows(path), 1):
+        signature = signature or row.signature
+        if row.signature != signature:
+            raise DataError(
+                f"rows with different signatures are mixed: {signature} and {row.signature}.",
+                path=str(path),
+                field="signature",
+                remedy="Grade the replies with the same items, rules and version, or report on them apart.",
+            )
+        if not ledger.add(row.item_id, row.epoch):
+            what = f"item {row.item_id!r}, epoch {row.epoch}, stands twice."
+            raise DataError(what, path=str(path), line=number, field="item_id")
+        facts[row.item_id] = ItemFacts(row.category, row.dialect, row.arabic_applicable)
+        causes = causes and (row.losses is not None or row.total is None)
+        _count(row, tally)
+    if signature is None:
+        raise DataError("the file holds no rows.", path=str(path))
+    return GradedFile(tally, facts, Signature.read(signature), causes)
+
+
+def _count(row: GradedRow, tally: Tally) -> None:
+    axes: list[Any] = [row.function_selection, row.argument_accuracy, row.arabic_preservation]
+    if row.total is None or None in axes:
+        if row.reason is not None:
+            tally.add_unscored(row.item_id, row.reason)
+        return
+    lost = tally.add_losses(row.item_id, row.losses or ())
+    tally.add(row.item_id, (axes[0], axes[1], axes[2], lost))
+
+
+def pairs(row: GradedRow) -> list[tuple[int | None, int | None]]:
+    """Which expected call met which actual one, by place; None where there is no partner."""
+    actual = row.actual_calls or []
+    if row.ordered:
+        places = range(max(len(row.expected_calls), len(actual)))
+        return [
+            (place if place < len(row.expected_calls) else None, place if place < len(actual) else None)
+            for place in places
+        ]
+    rules = RULES[row.rules.rpartition("-")[0]]
+    expectation = Expectation(row.expected_calls, category=row.category, ordered=False, rules=rules)
+    return [(match.expected, match.actual) for match in expectation.pair(actual)]

@@ -1,0 +1,310 @@
+"""From counted outcomes to the numbers of a report."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+import msgspec
+
+from arabic_agent_eval.errors import UnknownCategory
+from arabic_agent_eval.items import CATEGORIES, DIALECTS, Category
+from arabic_agent_eval.rules import AXES, composition
+from arabic_agent_eval.scoring import Signature, grade
+from arabic_agent_eval.tally import Example, Outcome, Tally
+
+NO_DIALECT: Final = "(none)"
+NO_REPLY: Final = "no reply in the file"
+_FULL = 1 - 1e-12
+
+
+class ItemFacts(NamedTuple):
+    """What a summary needs to know of an item: its category and dialect, and whether Arabic was expected."""
+
+    category: str
+    dialect: str | None
+    arabic: bool
+
+
+class Coverage(msgspec.Struct, frozen=True):
+    """How many answers were judged, of how many: every item once an epoch."""
+
+    scored: int
+    unscored: int
+    total: int
+
+
+class Group(msgspec.Struct, frozen=True):
+    """The means of a category, a dialect or a whole run over its scored items.
+
+    Attributes:
+        n: scored items; an item asked several times counts once, with the mean of its epochs.
+        score: mean total, 0 to 1 (for a whole run: weighted by category).
+        weight: of a category, else None.
+        arabic_applicable: items that expected something Arabic; the others count 1.0 in preservation.
+        exact_match: the share of items with every axis 1.
+        lost: cause → points; they sum to 1 − score. None without causes.
+    """
+
+    n: int
+    score: float
+    function_selection: float
+    argument_accuracy: float
+    arabic_preservation: float
+    dialect_understanding: float | None = None
+    error_handling: float | None = None
+    weight: float | None = None
+    arabic_applicable: int = 0
+    exact_match: float = 0.0
+    lost: dict[str, float] | None = None
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """Everything a report shows of a run; the object that ``--json`` prints.
+
+    Attributes:
+        overall: Σ category score × weight / Σ weight (ruling 18); None when nothing was scored.
+        grade: its letter (ruling 20).
+        coverage: judged answers and all that were due (ruling 17).
+        categories, dialects: name → means; a dialect's score is the plain mean of its items.
+        axes: the axes of the whole run, weighted like the overall score.
+        exact_match: the share of items with every axis 1; right_function: the share of answers whose every slot
+            has the right function.
+        lost: cause → points, summing to 1 − overall; None without causes.
+        lost_by_axis: cause → axis → points, the same points.
+        lost_arguments: cause → argument names, the most frequent first, with how many answers lost there.
+        examples: cause → the first answers in which it occurred.
+        unscored_reasons: why answers were not judged → how many.
+        rules, signature: what the numbers were computed with.
+    """
+
+    overall: float | None
+    grade: str | None
+    coverage: Coverage
+    categories: dict[str, Group]
+    dialects: dict[str, Group]
+    axes: dict[str, float | None]
+    exact_match: float | None
+    right_function: dict[str, int]
+    arabic_applicable: int
+    lost: dict[str, float] | None
+    lost_by_axis: dict[str, dict[str, float]] | None
+    lost_arguments: dict[str, dict[str, int]] | None
+    examples: dict[str, list[Example]] | None
+    unscored_reasons: dict[str, int]
+    rules: str
+    signature: str
+
+
+class _Alike:
+    """Scored items that came out alike: how many they are, and the means over their epochs."""
+
+    __slots__ = ("arabic", "argument", "exact", "facts", "function", "items", "lost", "right", "times", "total")
+
+    def __init__(self, facts: ItemFacts, outcomes: Mapping[Outcome, int], items: int) -> None:
+        self.facts = facts
+        self.items = items
+        self.times = times = sum(outcomes.values())
+        (function, argument, arabic, own), _ = composition(facts.category)
+        counted = list(outcomes.items())
+
+        def mean(value: Callable[[Outcome], float]) -> float:
+            return math.fsum([value(outcome) * n for outcome, n in counted]) / times
+
+        self.function = mean(lambda outcome: outcome[0])
+        self.argument = mean(lambda outcome: outcome[1])
+        self.arabic = mean(lambda outcome: outcome[2])
+        self.total = mean(
+            lambda outcome: function * outcome[0] + argument * outcome[1] + arabic * outcome[2] + own * outcome[0]
+        )
+        self.exact = mean(lambda outcome: float(min(outcome[:3]) > _FULL))
+        self.right = sum(n for outcome, n in counted if outcome[0] > _FULL)
+        self.lost = [(cause, axis, points * n / times) for outcome, n in counted for cause, axis, points in outcome[3]]
+
+
+def _scored(tally: Tally, facts: Mapping[str, ItemFacts]) -> list[_Alike]:
+    """Items that were asked once are counted by outcome; one that was asked often is a mean of its own."""
+    often = {id_: outcome for id_, outcome in tally.outcomes.items() if type(outcome) is Counter}
+    found = [_Alike(facts[id_], outcomes, 1) for id_, outcomes in often.items()]
+    ids = [id_ for id_ in tally.outcomes if id_ not in often] if often else tally.outcomes
+    once = Counter(zip(map(facts.__getitem__, ids), map(tally.outcomes.__getitem__, ids), strict=True))
+    found.extend(_Alike(one, {outcome: 1}, n) for (one, outcome), n in once.items())  # type: ignore[dict-item]
+    return found
+
+
+def summarize(
+    tally: Tally,
+    facts: Mapping[str, ItemFacts],
+    *,
+    due: int,
+    signature: Signature,
+    rules: str,
+    categories: Mapping[str, Category] | None = None,
+    causes: bool = True,
+) -> Summary:
+    """The summary of counted outcomes.
+
+    Args:
+        tally: the outcomes.
+        facts: what is known of every item that was scored.
+        due: how many items there are, scored or not.
+        signature: of the run; its ``epochs`` is filled in from the tally.
+        rules: the name of the rules.
+        categories: declared categories; the canonical ones are always known.
+        causes: whether the outcomes carry losses.
+
+    Raises:
+        UnknownCategory: a scored category has no declared weight (ruling 19).
+    """
+    declared = categories or {}
+    scored = _scored(tally, facts)
+    by_category = _grouped(scored, lambda one: one.category, [*CATEGORIES, *declared])
+    by_dialect = _grouped(scored, lambda one: one.dialect or NO_DIALECT, DIALECTS)
+    groups = {
+        name: _group(members, name, weight_of(name, declared), causes=causes) for name, members in by_category.items()
+    }
+    weights = {name: group.weight or 0.0 for name, group in groups.items()}
+    overall = _weighted_score(groups, weights)
+    lost = _lost(by_category, weights) if causes else None
+    epochs = _epochs(tally)
+    coverage = _coverage(scored, due * epochs)
+    return Summary(
+        overall=overall,
+        grade=None if overall is None else grade(overall),
+        coverage=coverage,
+        categories=groups,
+        dialects={name: _group(members, None, None, causes=causes) for name, members in by_dialect.items()},
+        axes={axis: _weighted_axis(groups, weights, axis) for axis in AXES},
+        exact_match=_mean(scored, lambda one: one.exact) if scored else None,
+        right_function={"right": sum(one.right * one.items for one in scored), "of": coverage.scored},
+        arabic_applicable=_applicable(scored),
+        lost=None if lost is None else _over_axes(lost),
+        lost_by_axis=lost,
+        lost_arguments=_lost_arguments(tally) if causes else None,
+        examples=None if lost is None else {cause: tally.examples.get(cause, []) for cause in lost},
+        unscored_reasons=_reasons(tally, coverage),
+        rules=rules,
+        signature=str(replace(signature, epochs=epochs)),
+    )
+
+
+def weight_of(name: str, declared: Mapping[str, Category]) -> float:
+    """The weight of a category in the overall score.
+
+    Raises:
+        UnknownCategory: it is neither canonical nor declared (ruling 19).
+    """
+    known = declared if name in declared else CATEGORIES
+    if name not in known:
+        raise UnknownCategory(
+            f"the category {name!r} has no declared weight, and it is not one of the six canonical ones. "
+            'Declare it in a JSON file such as {"' + name + '": {"weight": 0.1}} and pass that with --categories.'
+        )
+    return known[name].weight
+
+
+def _grouped(scored: list[_Alike], key: Callable[[ItemFacts], str], order: Iterable[str]) -> dict[str, list[_Alike]]:
+    found: dict[str, list[_Alike]] = {name: [] for name in order}
+    for one in scored:
+        found.setdefault(key(one.facts), []).append(one)
+    return {name: members for name, members in found.items() if members}
+
+
+def _group(members: list[_Alike], category: str | None, weight: float | None, *, causes: bool) -> Group:
+    function = _mean(members, lambda one: one.function)
+    own = composition(category)[1] if category is not None else None
+    return Group(
+        n=_size(members),
+        score=_mean(members, lambda one: one.total),
+        function_selection=function,
+        argument_accuracy=_mean(members, lambda one: one.argument),
+        arabic_preservation=_mean(members, lambda one: one.arabic),
+        dialect_understanding=function if own == "dialect_understanding" else None,
+        error_handling=function if own == "error_handling" else None,
+        weight=weight,
+        arabic_applicable=_applicable(members),
+        exact_match=_mean(members, lambda one: one.exact),
+        lost=_over_axes(_lost({"": members}, {"": 1.0})) if causes else None,
+    )
+
+
+def _size(members: Iterable[_Alike]) -> int:
+    return sum(one.items for one in members)
+
+
+def _applicable(members: Iterable[_Alike]) -> int:
+    return _size(one for one in members if one.facts.arabic)
+
+
+def _mean(members: list[_Alike], value: Callable[[_Alike], float]) -> float:
+    return math.fsum([value(one) * one.items for one in members]) / _size(members)
+
+
+def _weighted_score(groups: Mapping[str, Group], weights: Mapping[str, float]) -> float | None:
+    """Σ score × weight / Σ weight, in this order of operations, so that a perfect run is exactly 1."""
+    total = math.fsum(weights.values())
+    return math.fsum(group.score * weights[name] for name, group in groups.items()) / total if total else None
+
+
+def _weighted_axis(groups: Mapping[str, Group], weights: Mapping[str, float], axis: str) -> float | None:
+    """An axis over the categories that have it, weighted by category."""
+    found = [(getattr(group, axis), weights[name]) for name, group in groups.items()]
+    found = [(value, weight) for value, weight in found if value is not None]
+    total = math.fsum(weight for _, weight in found)
+    return math.fsum(value * weight for value, weight in found) / total if total else None
+
+
+def _lost(groups: Mapping[str, list[_Alike]], weights: Mapping[str, float]) -> dict[str, dict[str, float]]:
+    """Cause → axis → points of the weighted mean of the groups, the largest cause first."""
+    total = math.fsum(weights.values())
+    parts: dict[str, dict[str, list[float]]] = {}
+    for name, members in groups.items():
+        if not weights[name]:
+            continue
+        size = _size(members)
+        for one in members:
+            for cause, axis, points in one.lost:
+                share = points * one.items * weights[name] / size / total
+                parts.setdefault(cause, {}).setdefault(axis, []).append(share)
+    summed: dict[str, dict[str, float]] = {}
+    for cause, axes in parts.items():
+        summed[cause] = {axis: math.fsum(axes[axis]) for axis in AXES if axis in axes}
+    largest_first = sorted(summed, key=lambda cause: (-math.fsum(summed[cause].values()), cause))
+    return {cause: summed[cause] for cause in largest_first}
+
+
+def _over_axes(lost: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    return {cause: math.fsum(axes.values()) for cause, axes in lost.items()}
+
+
+def _lost_arguments(tally: Tally) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {}
+    for (cause, argument), times in sorted(tally.arguments.items(), key=lambda entry: (-entry[1], entry[0])):
+        found.setdefault(cause, {})[argument] = times
+    return found
+
+
+def _epochs(tally: Tally) -> int:
+    """How often each item was asked: as often as the one with most answers, judged or not."""
+    often = Counter({id_: found.total() for id_, found in tally.outcomes.items() if isinstance(found, Counter)})
+    for id_, reasons in tally.unscored.items():
+        often[id_] += reasons.total() + (id_ in tally.outcomes and id_ not in often)
+    return max(often.values(), default=1)
+
+
+def _coverage(scored: list[_Alike], total: int) -> Coverage:
+    judged = sum(one.times * one.items for one in scored)
+    return Coverage(judged, total - judged, total)
+
+
+def _reasons(tally: Tally, coverage: Coverage) -> dict[str, int]:
+    reasons: Counter[str] = Counter()
+    for found in tally.unscored.values():
+        reasons.update(found)
+    silent = coverage.unscored - reasons.total()
+    if silent > 0:
+        reasons[NO_REPLY] += silent
+    return dict(reasons.most_common())
