@@ -395,7 +395,7 @@ def _item_facts(item: Item) -> Iterator[_Fact]:
 
 def _call_facts(call: ExpectedCall, form: _Form | None, field: str) -> Iterator[_Fact]:
     expected = {name: value for name, value in call.arguments.items() if value is not None}
-    for name in (name for name in call.accept if name not in expected):
+    for name in (name for name in call.accept or () if name not in expected):
         yield _fact("unused_accept", f"{field}.accept.{name}", name=_show(name))
     if form is None:
         return
@@ -407,7 +407,7 @@ def _call_facts(call: ExpectedCall, form: _Form | None, field: str) -> Iterator[
         for error in form.errors(known):
             yield from _violation(error, f"{field}.arguments", form.tool, "expected")
         for name in known:
-            for place, value in enumerate(call.accept.get(name, ())):
+            for place, value in enumerate((call.accept or {}).get(name, ())):
                 for error in form.errors({name: _without_nulls(value)}) if value is not None else ():
                     if list(error.absolute_path)[:1] == [name]:
                         error.path.insert(1, place)
@@ -470,7 +470,7 @@ def _text_facts(call: ExpectedCall, form: _Form | None, given: _Given, field: st
         sources = (given, _Given(form.schema.get("properties", {}).get(name) if form and leaves else None))
         unknown = [(path, leaf) for path, leaf in leaves if not _derivable(leaf, *sources)]
         # One right answer that can be known, or is not written in Arabic, is enough to be fair.
-        others = (filter(has_arabic, _strings(other)) for other in call.accept.get(name, ()) if unknown)
+        others = (filter(has_arabic, _strings(other)) for other in (call.accept or {}).get(name, ()) if unknown)
         if not any(all(_derivable(text, *sources) for text in texts) for texts in others):
             for path, leaf in unknown:
                 yield _fact("underivable", _path(f"{field}.arguments.{name}", path), value=_show(leaf))

@@ -17,7 +17,7 @@ from arabic_agent_eval.items import AnswerKey, ExpectedCall
 from arabic_agent_eval.ladder import EXACT, AnyValue, Right, compile_value, holds_arabic
 from arabic_agent_eval.rules import CANONICAL, Rules, Weights, composition
 from arabic_agent_eval.strictjson import too_deep
-from arabic_agent_eval.text import has_arabic
+from arabic_agent_eval.text import find_arabic, has_arabic
 from arabic_agent_eval.tools import Call
 
 WILDCARD: Final = "*"
@@ -44,17 +44,17 @@ class ArgumentMatch(msgspec.Struct, frozen=True):
 class _Argument:
     """One expected argument, compiled when an actual value first differs from it."""
 
-    __slots__ = ("accepted", "arabic", "name", "right", "rules", "value")
+    __slots__ = ("accepted", "arabic", "right", "rules", "value")
 
-    def __init__(self, name: str, value: Any, accept: Sequence[Any], rules: Rules) -> None:
-        self.name = name
+    def __init__(self, value: Any, accept: Sequence[Any], rules: Rules) -> None:
         self.value = value
         self.rules = rules
         self.arabic = value != WILDCARD and holds_arabic(value, rules)
         self.right: Right = AnyValue() if value == WILDCARD else compile_value(value, rules)
         self.accepted = [(compile_value(other, rules), other) for other in accept if other is not None]
 
-    def match(self, actual: Any) -> ArgumentMatch:
+    def match(self, actual: Any) -> tuple[float, bool | None, Any]:
+        """The rung, whether Arabic was kept, and the right value that came closest."""
         best, closest, accepted = self.right.rung(actual), self.value, False
         if best < EXACT:
             for other, other_value in self.accepted:
@@ -64,7 +64,7 @@ class _Argument:
                     best, closest = rung, other_value
         # A value that the item accepts is right, whatever its script, so it cannot have lost the Arabic.
         preserved = accepted or holds_arabic(actual, self.rules) if self.arabic else None
-        return ArgumentMatch(self.name, closest, actual, best, preserved)
+        return best, preserved, closest
 
 
 # --- one call ------------------------------------------------------------------------------------------------
@@ -78,7 +78,8 @@ class CallMatch(msgspec.Struct, frozen=True):
         actual: place of the actual call in the reply, or None for a missing one.
         function: 0 or 1; ``argument``: 0 to 1.
         arabic: 0 to 1, None where no Arabic-valued argument was expected.
-        arguments: the comparisons behind it; empty for a call that could not be compared by its arguments.
+        arguments: the comparisons behind it; empty for a call that could not be compared by its arguments, or
+            where no evidence was asked for.
     """
 
     expected: int | None
@@ -101,7 +102,7 @@ class _CompiledCall:
         if None in arguments.values():
             arguments = {name: value for name, value in arguments.items() if value is not None}
         self.arguments = arguments
-        self.accept = call.accept
+        self.accept = call.accept or {}
         self.rules = rules
         self.plain: bool | None = None
         self._compiled: dict[str, _Argument] = {}
@@ -122,7 +123,7 @@ class _CompiledCall:
     def _is_named(self, call: Call) -> bool:
         return call.function == self.function or (self.any_function and call.function is not None)
 
-    def match(self, call: Call, expected: int, actual: int) -> CallMatch:
+    def match(self, call: Call, expected: int, actual: int, *, evidence: bool = True) -> CallMatch:
         if call.error == "malformed_call":
             return CallMatch(expected, actual, 0.0, 0.0, 0.0)
         function = EXACT if self._is_named(call) else 0.0
@@ -134,27 +135,27 @@ class _CompiledCall:
             return CallMatch(expected, actual, function, argument, None)
         credit, kept, measured, matches = 0.0, 0, 0, []
         for name, value in self.arguments.items():
-            match = self._match_argument(name, value, given.get(name))
-            matches.append(match)
-            credit += match.rung
-            if match.preserved is not None:
+            other = given.get(name)
+            rung, preserved, closest = self._compare(name, value, other)
+            credit += rung
+            if preserved is not None:
                 measured += 1
-                kept += match.preserved
+                kept += preserved
+            if evidence:
+                matches.append(ArgumentMatch(name, closest, other, rung, preserved))
         arabic = kept / measured if measured else None
-        return CallMatch(expected, actual, function, credit / len(matches), arabic, tuple(matches))
+        return CallMatch(expected, actual, function, credit / len(self.arguments), arabic, tuple(matches))
 
-    def _match_argument(self, name: str, value: Any, actual: Any) -> ArgumentMatch:
+    def _compare(self, name: str, value: Any, actual: Any) -> tuple[float, bool | None, Any]:
         if type(actual) is str and actual == value:
-            return ArgumentMatch(name, value, actual, EXACT, True if value != WILDCARD and has_arabic(value) else None)
+            return EXACT, True if value != WILDCARD and has_arabic(value) else None, value
         if actual is None:
-            arabic = value != WILDCARD and holds_arabic(value, self.rules)
-            return ArgumentMatch(
-                name, value, None, 0.0, False if arabic and self.rules.missing_arabic == "lost" else None
-            )
+            lost = value != WILDCARD and holds_arabic(value, self.rules) and self.rules.missing_arabic == "lost"
+            return 0.0, False if lost else None, value
         compiled = self._compiled.get(name)
         if compiled is None:
             accept = self.accept.get(name) or ()
-            compiled = self._compiled[name] = _Argument(name, value, accept, self.rules)
+            compiled = self._compiled[name] = _Argument(value, accept, self.rules)
         return compiled.match(actual)
 
 
@@ -164,14 +165,13 @@ def survey(calls: Sequence[ExpectedCall], rules: Rules = CANONICAL) -> tuple[boo
     Plain: every axis is 1 whenever Python finds the actual calls equal to these. Arabic: preservation is applicable.
     """
     plain, arabic = bool(calls) or rules.nothing_expected == "abstain", False
-    json_numbers = rules.value_text == "json"
     for call in calls:
         for value in call.arguments.values():
             if type(value) is str:
-                arabic = arabic or has_arabic(value)
-            elif plain and not (json_numbers and _is_safe_number(value)):
+                if not arabic and not value.isascii():
+                    arabic = find_arabic(value) is not None
+            elif not _is_plain_number(value, rules):
                 plain = False
-            if type(value) is list or type(value) is dict:
                 arabic = arabic or holds_arabic(value, rules)
     return plain, arabic
 
@@ -185,10 +185,12 @@ _UNSAFE_NUMBERS = (0, 1)  # Python calls these equal to False and True
 _SAFE_LIMIT = 2**53
 
 
-def _is_safe_number(value: Any) -> bool:
+def _is_plain_number(value: Any, rules: Rules) -> bool:
     """Whether Python's equality with this number is that of the rulings."""
     kind = type(value)
-    return (kind is int or kind is float) and value not in _UNSAFE_NUMBERS and -_SAFE_LIMIT < value < _SAFE_LIMIT
+    if kind is not int and kind is not float:
+        return False
+    return rules.value_text == "json" and value not in _UNSAFE_NUMBERS and -_SAFE_LIMIT < value < _SAFE_LIMIT
 
 
 # --- one item ------------------------------------------------------------------------------------------------
@@ -250,8 +252,13 @@ class Expectation:
         """Whether preservation is applicable: some expected argument is Arabic-valued (ruling 10)."""
         return any(call.arabic for call in self.calls)
 
-    def judge(self, calls: Sequence[Call]) -> Verdict:
-        """Compare the calls that were made with the expected ones."""
+    def judge(self, calls: Sequence[Call], *, evidence: bool = True) -> Verdict:
+        """Compare the calls that were made with the expected ones.
+
+        Args:
+            calls: the calls in order.
+            evidence: whether to keep how each argument compared; the numbers do not depend on it.
+        """
         size = len(calls)
         if size == self.size < len(_PERFECT):
             for expected, call in zip(self.calls, calls, strict=True):
@@ -263,7 +270,7 @@ class Expectation:
         if not self.size:
             return self._nothing_expected(size)
         if size == self.size == 1:
-            match = self.calls[0].match(calls[0], 0, 0)
+            match = self.calls[0].match(calls[0], 0, 0, evidence=evidence)
             arabic = 1.0 if match.arabic is None else match.arabic
             return Verdict(match.function, match.argument, arabic, (match,), 1, 1)
         return _verdict(self.pair(calls), size)

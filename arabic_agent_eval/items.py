@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -52,23 +52,23 @@ CATEGORIES: Mapping[str, Category] = {
 """The six canonical categories and their weights (ruling 18)."""
 
 
-class ExpectedCall(msgspec.Struct, frozen=True, omit_defaults=True):
+class ExpectedCall(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """A call that the item expects.
 
     Attributes:
         function: the tool's name; ``"*"`` accepts any (ruling 8).
         arguments: name → right value; ``"*"`` accepts any present value (ruling 7), null is as absent.
-        accept: name → other right values; the best rung over the value and these counts.
+        accept: name → other right values; the best rung over the value and these counts. None: there are no others.
         result: what the simulated tool answers; unset when the item runs without tools.
     """
 
     function: str
     arguments: dict[str, Any] = {}
-    accept: dict[str, list[Any]] = {}
+    accept: dict[str, list[Any]] | None = None
     result: Any = msgspec.UNSET
 
 
-class AnswerKey(msgspec.Struct, frozen=True, omit_defaults=True):
+class AnswerKey(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """The part of an item that grading needs.
 
     Attributes:
@@ -126,16 +126,8 @@ class Item(AnswerKey, frozen=True, omit_defaults=True):
         return Toolbox(registry[name] for name in self.available_functions if name in registry)
 
 
-class _Head(msgspec.Struct):
-    """What an index needs of a line; the rest is skipped."""
-
-    id: str | int
-    category: str
-
-
 _decode_item = msgspec.json.Decoder(Item).decode
 _decode_key = msgspec.json.Decoder(AnswerKey).decode
-_decode_head = msgspec.json.Decoder(_Head).decode
 
 
 def read_item(line: bytes) -> Item:
@@ -190,29 +182,32 @@ def _check_depth(item: AnswerKey) -> None:
 class ItemSet(Mapping[str, Item]):
     """Items by id, in the order of their file.
 
-    A set that was read from lines keeps the lines, and an item is decoded each time that it is asked for: that takes
-    less time and memory than keeping millions of small values.
+    A set that is read from lines keeps the lines, and an item is decoded each time that it is asked for: that takes
+    less time and memory than keeping millions of small values. :meth:`index` reads on only as far as it must, so
+    that replies in the order of the items are graded in one pass over both files.
 
     Attributes:
         name: what reports call the set, usually the file's name without its ending.
         path: where it was read from, or None.
-        categories: the categories that occur, in order.
+        unread: the answer keys of the lines that were not read yet; taking one reads it into the set.
     """
 
     def __init__(self, items: Iterable[Item], *, name: str = "items", path: Path | None = None) -> None:
         self._entries: dict[str, Item | bytes] = {}
-        self.categories: list[str] = []
+        self.unread: Iterator[AnswerKey] = iter(())
+        self._fingerprint: str | None = None
         self.name = name
         self.path = path
-        self._fingerprint: str | None = None
         for item in items:
             if item.id in self._entries:
                 raise DataError(f"the id {item.id!r} stands twice; ids must be unique.", path=name, field="id")
             self._entries[item.id] = item
-        self.categories = list(dict.fromkeys(item.category for item in self.values()))
 
     def __getitem__(self, item_id: str) -> Item:
-        entry = self._entries[item_id]
+        entry = self._entries.get(item_id)
+        if entry is None:
+            self._read_on(item_id)
+            entry = self._entries[item_id]
         if not isinstance(entry, bytes):
             return entry
         try:
@@ -221,33 +216,45 @@ class ItemSet(Mapping[str, Item]):
             raise error.at(str(self.path), self._line_number(entry)) from None
 
     def __iter__(self) -> Iterator[str]:
+        self._read_rest()
         return iter(self._entries)
 
     def __len__(self) -> int:
+        self._read_rest()
         return len(self._entries)
 
     def __contains__(self, item_id: object) -> bool:
+        if item_id not in self._entries:
+            self._read_rest()
         return item_id in self._entries
-
-    @property
-    def ids(self) -> KeysView[str]:
-        """The ids, for looking up very many."""
-        return self._entries.keys()
 
     def answer_key(self, item_id: str) -> AnswerKey:
         """The part of an item that grading needs, at half the price of the whole; its depth is not checked.
 
         Raises:
             KeyError: there is no such item.
-            DataError: its line is not an item.
+            DataError: a line on the way is not an item.
         """
-        entry = self._entries[item_id]
+        entry = self._entries.get(item_id)
+        if entry is None:
+            return self._read_on(item_id)
         if not isinstance(entry, bytes):
             return entry
         try:
             return _decode_key(entry)
         except (msgspec.MsgspecError, RecursionError):
-            return self[item_id]  # which says what is wrong and where
+            return self[item_id]  # whose id is a number, or which surprises the fast decoder
+
+    def _read_on(self, item_id: str) -> AnswerKey:
+        for key in self.unread:
+            if key.id == item_id:
+                return key
+        raise KeyError(item_id)
+
+    def _read_rest(self) -> None:
+        with collector_paused():
+            for _ in self.unread:
+                pass
 
     def _line_number(self, entry: bytes) -> int | None:
         """Where a line stands: looked for only when there is an error to explain."""
@@ -258,8 +265,9 @@ class ItemSet(Mapping[str, Item]):
     @property
     def fingerprint(self) -> str:
         """Twelve hexadecimal digits of a SHA-256 over the lines; they change when any item does."""
+        self._read_rest()
         if self._fingerprint is None:
-            lines = [msgspec.json.encode(item) + b"\n" for item in self.values()]
+            lines = [msgspec.json.encode(item) + b"\n" for item in self._entries.values()]
             self._fingerprint = hashlib.sha256(b"".join(lines)).hexdigest()[:12]
         return self._fingerprint
 
@@ -277,55 +285,54 @@ class ItemSet(Mapping[str, Item]):
 
     @classmethod
     def index(cls, path: str | Path) -> ItemSet:
-        """Read ids and categories only; a line is checked when its item is first asked for.
+        """Open a file of items; a line is read and checked when an item at or after it is first asked for.
 
         Raises:
-            DataError: the file cannot be read, a line has no id or category, or an id stands twice.
+            DataError: the file cannot be read or holds nothing.
         """
         path = Path(path)
         found = cls((), name=path.stem, path=path)
-        if _is_list(path):
-            items = _read_list(path)
-            found._entries.update(items)
-            found.categories = list(dict.fromkeys(item.category for item in items.values()))
-        else:
-            found._index_lines(path)
-        if not found:
+        first = next((line for _, line in numbered_lines(path)), None)
+        if first is None:
             raise DataError("the file holds no items.", path=str(path))
+        # A file is a JSON list when its first mark is a bracket; a line of JSONL starts with a brace.
+        if first.lstrip()[:1] == b"[":
+            found._entries.update(_read_list(path))
+        else:
+            found.unread = found._read_lines(path)
         return found
 
-    def _index_lines(self, path: Path) -> None:
-        entries = self._entries
-        categories: dict[str, None] = {}
-        digest = hashlib.sha256()
-        with collector_paused(), open_lines(path) as stream:
-            number = 0
+    def _read_lines(self, path: Path) -> Iterator[AnswerKey]:
+        entries, digest, before = self._entries, hashlib.sha256(), 0
+        with open_lines(path) as stream:
             while lines := stream.readlines(_BLOCK):
-                for number, line in enumerate(lines, number + 1):
-                    head: _Head | Item
+                for number, line in enumerate(lines, before + 1):
                     try:
-                        head = _decode_head(line)
+                        key = _decode_key(line)
                     except (msgspec.MsgspecError, RecursionError):
                         if line.isspace():
                             continue
-                        head = _head_of(line, path, number)
-                    item_id = head.id if isinstance(head.id, str) else number_text(head.id)
-                    if item_id in entries:
-                        before = self._line_number(entries[item_id])  # type: ignore[arg-type]
-                        what = f"the id {item_id!r} stands already on line {before}; ids must be unique."
-                        raise DataError(what, path=str(path), line=number, field="id")
-                    entries[item_id] = line
-                    categories[head.category] = None
+                        key = _read_placed(line, path, number)
+                    if key.id in entries:
+                        raise self._stands_twice(key.id, number)
+                    entries[key.id] = line
+                    yield key
+                before += len(lines)
                 digest.update(_content(lines))
-        self.categories = list(categories)
         self._fingerprint = digest.hexdigest()[:12]
+
+    def _stands_twice(self, item_id: str, number: int) -> DataError:
+        entry = self._entries[item_id]
+        before = self._line_number(entry) if isinstance(entry, bytes) else None
+        what = f"the id {item_id!r} stands already on line {before}; ids must be unique."
+        return DataError(what, path=str(self.path), line=number, field="id")
 
     def filter(self, keep: Callable[[Item], bool]) -> ItemSet:
         """The items for which ``keep`` holds, as a set of its own with its own fingerprint."""
         return ItemSet((item for item in self.values() if keep(item)), name=self.name, path=self.path)
 
 
-def _head_of(line: bytes, path: Path, number: int) -> Item:
+def _read_placed(line: bytes, path: Path, number: int) -> Item:
     try:
         return read_item(line)
     except DataError as error:
@@ -343,15 +350,10 @@ def _content(lines: list[bytes]) -> bytes:
     return block if block.endswith(b"\n") else block + b"\n"
 
 
-def _is_list(path: Path) -> bool:
-    """A file is a JSON list when its first mark is a bracket; a line of JSONL starts with a brace."""
-    return next((line.lstrip()[:1] == b"[" for _, line in numbered_lines(path)), False)
-
-
 def _read_list(path: Path) -> dict[str, Item]:
     rows = read_json(path)
-    if not isinstance(rows, list):
-        raise DataError("a JSON file of items must be a list.", path=str(path))
+    if not isinstance(rows, list) or not rows:
+        raise DataError("a JSON file of items must be a list with at least one item.", path=str(path))
     items: dict[str, Item] = {}
     for place, row in enumerate(rows):
         try:

@@ -17,8 +17,7 @@ from arabic_agent_eval.grading import Expectation
 from arabic_agent_eval.items import ExpectedCall, Item
 from arabic_agent_eval.rules import RULES
 from arabic_agent_eval.scoring import Result, Signature
-from arabic_agent_eval.summary import ItemFacts
-from arabic_agent_eval.tally import Ledger, Tally
+from arabic_agent_eval.tally import ItemFacts, Ledger, Outcome, Tally
 from arabic_agent_eval.tools import Call
 
 if TYPE_CHECKING:
@@ -115,7 +114,7 @@ class GradedFile(msgspec.Struct):
     """A file of graded rows, counted."""
 
     tally: Tally
-    facts: dict[str, ItemFacts]
+    due: int
     signature: Signature
     causes: bool
 
@@ -126,7 +125,7 @@ def count_rows(path: Path) -> GradedFile:
     Raises:
         DataError: a line is not a graded row, an answer stands twice, or rows with different signatures are mixed.
     """
-    tally, ledger, facts = Tally(), Ledger(), {}
+    tally, ledger, due = Tally(), Ledger(), set()
     signature, causes = None, True
     for number, row in enumerate(read_rows(path), 1):
         signature = signature or row.signature
@@ -140,12 +139,12 @@ def count_rows(path: Path) -> GradedFile:
         if not ledger.add(row.item_id, row.epoch):
             what = f"item {row.item_id!r}, epoch {row.epoch}, stands twice."
             raise DataError(what, path=str(path), line=number, field="item_id")
-        facts[row.item_id] = ItemFacts(row.category, row.dialect, row.arabic_applicable)
+        due.add(row.item_id)
         causes = causes and (row.losses is not None or row.total is None)
         _count(row, tally)
     if signature is None:
         raise DataError("the file holds no rows.", path=str(path))
-    return GradedFile(tally, facts, Signature.read(signature), causes)
+    return GradedFile(tally, len(due), Signature.read(signature), causes)
 
 
 def _count(row: GradedRow, tally: Tally) -> None:
@@ -155,7 +154,8 @@ def _count(row: GradedRow, tally: Tally) -> None:
             tally.add_unscored(row.item_id, row.reason)
         return
     lost = tally.add_losses(row.item_id, row.losses or ())
-    tally.add(row.item_id, (axes[0], axes[1], axes[2], lost))
+    facts = ItemFacts(row.category, row.dialect, row.arabic_applicable)
+    tally.add(row.item_id, Outcome(facts, axes[0], axes[1], axes[2], lost))
 
 
 def pairs(row: GradedRow) -> list[tuple[int | None, int | None]]:

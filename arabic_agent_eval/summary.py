@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
@@ -14,19 +14,11 @@ from arabic_agent_eval.errors import UnknownCategory
 from arabic_agent_eval.items import CATEGORIES, DIALECTS, Category
 from arabic_agent_eval.rules import AXES, composition
 from arabic_agent_eval.scoring import Signature, grade
-from arabic_agent_eval.tally import Example, Outcome, Tally
+from arabic_agent_eval.tally import Example, ItemFacts, Outcome, Tally
 
 NO_DIALECT: Final = "(none)"
 NO_REPLY: Final = "no reply in the file"
 _FULL = 1 - 1e-12
-
-
-class ItemFacts(NamedTuple):
-    """What a summary needs to know of an item: its category and dialect, and whether Arabic was expected."""
-
-    category: str
-    dialect: str | None
-    arabic: bool
 
 
 class Coverage(msgspec.Struct, frozen=True):
@@ -104,40 +96,43 @@ class _Alike:
 
     __slots__ = ("arabic", "argument", "exact", "facts", "function", "items", "lost", "right", "times", "total")
 
-    def __init__(self, facts: ItemFacts, outcomes: Mapping[Outcome, int], items: int) -> None:
-        self.facts = facts
+    def __init__(self, outcomes: Mapping[Outcome, int], items: int) -> None:
+        self.facts = next(iter(outcomes)).facts
         self.items = items
         self.times = times = sum(outcomes.values())
-        (function, argument, arabic, own), _ = composition(facts.category)
+        (function, argument, arabic, own), _ = composition(self.facts.category)
         counted = list(outcomes.items())
 
         def mean(value: Callable[[Outcome], float]) -> float:
             return math.fsum([value(outcome) * n for outcome, n in counted]) / times
 
-        self.function = mean(lambda outcome: outcome[0])
-        self.argument = mean(lambda outcome: outcome[1])
-        self.arabic = mean(lambda outcome: outcome[2])
+        self.function = mean(lambda outcome: outcome.function)
+        self.argument = mean(lambda outcome: outcome.argument)
+        self.arabic = mean(lambda outcome: outcome.arabic)
         self.total = mean(
-            lambda outcome: function * outcome[0] + argument * outcome[1] + arabic * outcome[2] + own * outcome[0]
+            lambda outcome: (
+                function * outcome.function
+                + argument * outcome.argument
+                + arabic * outcome.arabic
+                + own * outcome.function
+            )
         )
-        self.exact = mean(lambda outcome: float(min(outcome[:3]) > _FULL))
-        self.right = sum(n for outcome, n in counted if outcome[0] > _FULL)
-        self.lost = [(cause, axis, points * n / times) for outcome, n in counted for cause, axis, points in outcome[3]]
+        self.exact = mean(lambda outcome: float(min(outcome.function, outcome.argument, outcome.arabic) > _FULL))
+        self.right = sum(n for outcome, n in counted if outcome.function > _FULL)
+        self.lost = [
+            (cause, axis, points * n / times) for outcome, n in counted for cause, axis, points in outcome.lost
+        ]
 
 
-def _scored(tally: Tally, facts: Mapping[str, ItemFacts]) -> list[_Alike]:
+def _scored(tally: Tally) -> list[_Alike]:
     """Items that were asked once are counted by outcome; one that was asked often is a mean of its own."""
-    often = {id_: outcome for id_, outcome in tally.outcomes.items() if type(outcome) is Counter}
-    found = [_Alike(facts[id_], outcomes, 1) for id_, outcomes in often.items()]
-    ids = [id_ for id_ in tally.outcomes if id_ not in often] if often else tally.outcomes
-    once = Counter(zip(map(facts.__getitem__, ids), map(tally.outcomes.__getitem__, ids), strict=True))
-    found.extend(_Alike(one, {outcome: 1}, n) for (one, outcome), n in once.items())  # type: ignore[dict-item]
-    return found
+    often = [found for found in tally.outcomes.values() if type(found) is Counter]
+    once = Counter(found for found in tally.outcomes.values() if isinstance(found, Outcome))
+    return [*(_Alike(found, 1) for found in often), *(_Alike({outcome: 1}, n) for outcome, n in once.items())]
 
 
 def summarize(
     tally: Tally,
-    facts: Mapping[str, ItemFacts],
     *,
     due: int,
     signature: Signature,
@@ -149,7 +144,6 @@ def summarize(
 
     Args:
         tally: the outcomes.
-        facts: what is known of every item that was scored.
         due: how many items there are, scored or not.
         signature: of the run; its ``epochs`` is filled in from the tally.
         rules: the name of the rules.
@@ -160,7 +154,7 @@ def summarize(
         UnknownCategory: a scored category has no declared weight (ruling 19).
     """
     declared = categories or {}
-    scored = _scored(tally, facts)
+    scored = _scored(tally)
     by_category = _grouped(scored, lambda one: one.category, [*CATEGORIES, *declared])
     by_dialect = _grouped(scored, lambda one: one.dialect or NO_DIALECT, DIALECTS)
     groups = {

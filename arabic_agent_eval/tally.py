@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -25,8 +25,23 @@ _EXAMPLE_LENGTH = 80
 LossKey = tuple[str, str, float]
 """Cause, axis and points of a loss."""
 
-Outcome = tuple[float, float, float, tuple[LossKey, ...]]
-"""Function, argument and preservation of a reply, and what it lost."""
+
+class ItemFacts(NamedTuple):
+    """What a summary needs to know of an item: its category and dialect, and whether Arabic was expected."""
+
+    category: str
+    dialect: str | None
+    arabic: bool
+
+
+class Outcome(NamedTuple):
+    """How a reply came out: the item's facts, the three axes, and what was lost."""
+
+    facts: ItemFacts
+    function: float
+    argument: float
+    arabic: float
+    lost: tuple[LossKey, ...] = ()
 
 
 class Example(msgspec.Struct, frozen=True):
@@ -80,15 +95,14 @@ class Ledger:
             seen = self._seen[item_id] = EpochSet(seen)
         return seen.add(epoch)
 
-    def add_all(self, item_ids: list[str], epochs: list[int]) -> int | None:
-        """Note many answers; the place of the first that was already there, or None."""
-        if not any(epochs):
-            new = dict.fromkeys(item_ids, 0)
-            if len(new) == len(item_ids) and self._seen.keys().isdisjoint(new):
-                self._seen.update(new)
-                return None
-        pairs = enumerate(zip(item_ids, epochs, strict=True))
-        return next((place for place, pair in pairs if not self.add(*pair)), None)
+    def add_all(self, first: list[str], again: list[tuple[str, int]]) -> tuple[str, int] | None:
+        """Note many answers: items in epoch 0, and pairs of item and epoch. Returns one that was there, or None."""
+        new = dict.fromkeys(first, 0)
+        if len(new) == len(first) and self._seen.keys().isdisjoint(new):
+            self._seen.update(new)
+        else:
+            again = [*((item_id, 0) for item_id in first), *again]
+        return next((pair for pair in again if not self.add(*pair)), None)
 
 
 class Tally:
@@ -148,12 +162,9 @@ class Tally:
             kept.extend([one for one in examples if one.item_id not in known][: _EXAMPLES - len(kept)])
         self.arguments.update(later.arguments)
 
-    def counts(self, item_id: str) -> Counter[Outcome]:
-        """The outcomes of one item with how often each came."""
-        found = self.outcomes.get(item_id)
-        if found is None:
-            return Counter()
-        return found if isinstance(found, Counter) else Counter({found: 1})
+    def answered(self) -> int:
+        """How many items have an answer, judged or not."""
+        return len(self.outcomes.keys() | self.unscored.keys())
 
 
 def _short(value: Any) -> str:

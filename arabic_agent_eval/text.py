@@ -15,14 +15,15 @@ if TYPE_CHECKING:
 
 # Ruling 3: these two blocks and nothing else.
 _ARABIC = re.compile("[\u0600-\u06ff\u0750-\u077f]")
-_find_arabic = _ARABIC.search
+find_arabic = _ARABIC.search
+"""The first Arabic character of a text, as a match, or None."""
 
 TATWEEL = "\u0640"
 
 
 def has_arabic(text: str) -> bool:
     """Tell whether the text holds a character in U+0600–06FF or U+0750–077F (ruling 3)."""
-    return not text.isascii() and _find_arabic(text) is not None
+    return not text.isascii() and find_arabic(text) is not None
 
 
 def fold_letters(text: str) -> str:

@@ -152,8 +152,8 @@ def _phrases() -> dict[str, Item]:
             phrases |= {_fold(word): Item(kind, name=name, token=_fold(word)) for word in words.split()}
     for kind, table in _NUMBERS.items():
         for line in table.strip().splitlines():
-            number, *words = line.split()
-            phrases |= {_fold(word): Item(kind, number=int(number), token=_fold(word)) for word in words}
+            number, *spellings = line.split()
+            phrases |= {_fold(word): Item(kind, number=int(number), token=_fold(word)) for word in spellings}
     return {phrase.replace("_", " "): item for phrase, item in phrases.items()}
 
 

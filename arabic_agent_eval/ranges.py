@@ -1,0 +1,308 @@
+"""Grading one range of a file of replies: what a process does for its share of the work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from arabic_agent_eval.diagnosis import diagnose
+from arabic_agent_eval.errors import DataError
+from arabic_agent_eval.files import open_lines, read_json_line
+from arabic_agent_eval.formats import read_reply
+from arabic_agent_eval.grading import Expectation, expects_arabic, survey
+from arabic_agent_eval.items import AnswerKey, Category, ExpectedCall, Item, ItemSet
+from arabic_agent_eval.rows import row_line, row_of
+from arabic_agent_eval.rules import CANONICAL, RULES
+from arabic_agent_eval.scoring import Grader, Result, Signature
+from arabic_agent_eval.strictjson import MAX_DEPTH
+from arabic_agent_eval.summary import weight_of
+from arabic_agent_eval.tally import ItemFacts, LossKey, Outcome, Tally
+from arabic_agent_eval.tools import Call
+
+_BLOCK = 1 << 20
+_LONGEST_SHOWN = 80
+
+
+@dataclass(frozen=True)
+class Options:
+    """How replies are graded.
+
+    Attributes:
+        rules: the name of the rule set.
+        format: one of ``formats.FORMATS``.
+        causes: whether to explain lost points.
+        signature: of the rows to write; None when none are written.
+        allow_unknown: whether replies to unknown items are left out instead of refused.
+        categories: declared categories; an item of any other but the canonical ones is refused. None: no check.
+    """
+
+    rules: str = CANONICAL.name
+    format: str = "auto"
+    causes: bool = True
+    signature: Signature | None = None
+    allow_unknown: bool = False
+    categories: Mapping[str, Category] | None = None
+
+
+@dataclass
+class RangeResult:
+    """What one range came to.
+
+    Attributes:
+        tally: outcomes by item.
+        first: the items that were answered the short way, in epoch 0; again: item and epoch of all other answers.
+        rows: the graded rows as lines, where they are wanted.
+        lines: how many lines the range has.
+        failures: answers with a provider's failure; unknown: answers to unknown items that were left out.
+    """
+
+    tally: Tally = field(default_factory=Tally)
+    first: list[str] = field(default_factory=list)
+    again: list[tuple[str, int]] = field(default_factory=list)
+    rows: bytearray = field(default_factory=bytearray)
+    lines: int = 0
+    failures: int = 0
+    unknown: int = 0
+
+
+class _NamedFunction(msgspec.Struct, gc=False):
+    name: str
+    arguments: str
+
+
+class _ToolCall(msgspec.Struct, gc=False):
+    function: _NamedFunction
+
+
+class _PlainRow(msgspec.Struct, gc=False):
+    """A row of calls in a plain shape; any other row fails to decode as this and is read field by field.
+
+    Calls have the type of expected ones, so that a right answer is recognised by comparing two lists.
+    """
+
+    id: str | int | None = None
+    item_id: str | int | None = None
+    epoch: int = 0
+    error: None = None
+    custom_id: None = None
+    calls: list[ExpectedCall] | None = None
+    actual_calls: list[ExpectedCall] | None = None
+    tool_calls: list[_ToolCall] | None = None
+
+
+_PLAIN_FIELDS = {
+    "auto": frozenset({"calls", "tool_calls"}),
+    "calls": frozenset({"calls"}),
+    "tool_calls": frozenset({"tool_calls"}),
+}
+_decode_plain = msgspec.json.Decoder(_PlainRow).decode
+_decode_arguments = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+def _written_calls(tool_calls: Iterable[_ToolCall]) -> list[ExpectedCall] | None:
+    """The calls whose arguments are the text of an object; None where any is not."""
+    try:
+        return [ExpectedCall(call.function.name, _decode_arguments(call.function.arguments)) for call in tool_calls]
+    except (msgspec.MsgspecError, RecursionError, UnicodeEncodeError):
+        return None
+
+
+class RangeGrader:
+    """Grades ranges of one file; each process has one."""
+
+    def __init__(self, items: ItemSet, replies: Path, options: Options) -> None:
+        self.items = items
+        self.replies = replies
+        self.options = options
+        self.rules = RULES[options.rules]
+        self.expectations: dict[str, tuple[Expectation, ItemFacts]] = {}
+        self.outcomes: dict[tuple[str, str | None, bool], tuple[Outcome, Outcome]] = {}
+
+    def grade_range(self, start: int, end: int) -> RangeResult:
+        """Grade the lines that begin in a range of bytes.
+
+        Raises:
+            DataError: a row cannot be read or answers no item; its line is counted from the start of the range.
+        """
+        part = RangeResult()
+        with open_lines(self.replies) as stream:
+            lines = lines_between(stream, start, end)
+            fields = _PLAIN_FIELDS.get(self.options.format)
+            if fields and self.options.signature is None:
+                self._grade_plain(lines, part, fields)
+            else:
+                for line in lines:
+                    self._grade_line(line, part)
+        return part
+
+    def _grade_plain(self, lines: Iterable[bytes], part: RangeResult, fields: frozenset[str]) -> None:
+        """The short way: rows of a plain shape are decoded to calls at once; any other goes the long way.
+
+        This loop is what grading a large file costs, so what it does for every row is kept to a minimum: replies in
+        the order of the items are met by the next item, and what is right or silent is never compiled.
+        """
+        outcomes, add_first, known = part.tally.outcomes, part.first.append, self.outcomes
+        unread, causes = self.items.unread, self.options.causes
+        from_calls, from_tool_calls, rules = "calls" in fields, "tool_calls" in fields, self.rules
+        for line in lines:
+            try:
+                row = _decode_plain(line)
+            except (msgspec.MsgspecError, RecursionError):
+                self._grade_line(line, part)
+                continue
+            calls = row.calls if row.actual_calls is None else row.actual_calls
+            if calls is None and from_tool_calls and row.tool_calls is not None:
+                calls = _written_calls(row.tool_calls)
+            elif not from_calls:
+                calls = None
+            item_id = row.id if row.item_id is None else row.item_id
+            if calls is None or type(item_id) is not str or row.epoch or item_id in outcomes:
+                self._grade_repeated(item_id, calls, row.epoch, line, part)
+                continue
+            key = next(unread, None)
+            if key is None or key.id != item_id:
+                try:
+                    key = self.items.answer_key(item_id)
+                except KeyError:
+                    self._grade_line(line, part)
+                    continue
+            part.lines += 1
+            add_first(item_id)
+            plain, arabic = survey(key.expected_calls, rules)
+            perfect, nothing = known.get((key.category, key.dialect, arabic)) or self._outcomes(key, arabic)
+            if plain and key.expected_calls == calls:
+                outcomes[key.id] = perfect
+            elif not calls and not causes and key.expected_calls:
+                outcomes[key.id] = nothing
+            else:
+                if not plain:
+                    self.items[item_id]  # values inside values: check the whole line first
+                outcomes[key.id] = self._judge(Expectation.of(key, rules), item_id, calls, line, part, perfect.facts)
+
+    def _grade_repeated(
+        self, item_id: object, calls: Sequence[ExpectedCall] | None, epoch: int, line: bytes, part: RangeResult
+    ) -> None:
+        """A row whose item was met before or has a number for its id, or that is no plain row after all."""
+        given = str(item_id) if type(item_id) is int else item_id
+        if calls is None or not isinstance(given, str) or epoch < 0 or given not in self.items:
+            self._grade_line(line, part)
+            return
+        part.lines += 1
+        part.again.append((given, epoch))
+        found = self.expectations.get(given)
+        if found is None:
+            item = self.items[given]  # checked whole, and worth compiling and keeping if it is asked often
+            facts = self._facts(item)
+            found = self.expectations[given] = Expectation.of(item, self.rules), facts
+        part.tally.add(given, self._judge(found[0], given, calls, line, part, found[1]))
+
+    def _outcomes(self, item: AnswerKey, arabic: bool) -> tuple[Outcome, Outcome]:  # noqa: FBT001
+        """The outcomes of a right and of a silent answer: one object each for all items with the same facts."""
+        found = self.outcomes.get((item.category, item.dialect, arabic))
+        if found is None:
+            facts = ItemFacts(item.category, item.dialect, arabic)
+            if self.options.categories is not None:
+                weight_of(item.category, self.options.categories)
+            found = self.outcomes[facts] = Outcome(facts, 1.0, 1.0, 1.0), Outcome(facts, 0.0, 0.0, 0.0)
+        return found
+
+    def _facts(self, item: AnswerKey) -> ItemFacts:
+        return self._outcomes(item, expects_arabic(item.expected_calls))[0].facts
+
+    def _judge(
+        self,
+        expectation: Expectation,
+        item_id: str,
+        calls: Sequence[ExpectedCall],
+        line: bytes,
+        part: RangeResult,
+        facts: ItemFacts,
+    ) -> Outcome:
+        if line.count(b"{") + line.count(b"[") > MAX_DEPTH:  # nothing nests deeper than it has opening brackets
+            made = [Call.read(call.function, call.arguments) for call in calls]
+        else:
+            made = [Call(call.function, call.arguments) for call in calls]
+        causes = self.options.causes
+        verdict = expectation.judge(made, evidence=causes)
+        lost: tuple[LossKey, ...] = ()
+        if causes and verdict.matches:
+            lost = part.tally.add_losses(item_id, diagnose(verdict, expectation, made))
+        return Outcome(facts, verdict.function, verdict.argument, verdict.arabic, lost)
+
+    def _grade_line(self, line: bytes, part: RangeResult) -> None:
+        """The long way: any row, field by field."""
+        part.lines += 1
+        if not line.isspace():
+            self.grade_row(read_json_line(line, str(self.replies), part.lines), part, part.lines)
+
+    def grade_row(self, row: Mapping[str, Any], part: RangeResult, number: int | None, place: str = "") -> None:
+        """Grade one decoded row.
+
+        Raises:
+            DataError: the row cannot be read or answers no item; the message names its line or place.
+        """
+        try:
+            reply = read_reply(row, format=self.options.format)
+            item = self._item(reply.item_id)
+        except DataError as error:
+            raise _placed(error, str(self.replies), number, place) from None
+        if item is None:
+            part.unknown += 1
+            return
+        result = Grader(item, self.rules).evaluate(reply, causes=self.options.causes)
+        part.again.append((reply.item_id, reply.epoch))
+        part.failures += reply.failure is not None
+        self._count(result, self._facts(item), part.tally)
+        if self.options.signature is not None:
+            part.rows += row_line(row_of(item, result, self.options.signature, causes=self.options.causes))
+
+    def _item(self, item_id: str) -> Item | None:
+        try:
+            return self.items[item_id]
+        except KeyError:
+            if self.options.allow_unknown:
+                return None
+        shown = item_id if len(item_id) <= _LONGEST_SHOWN else item_id[:_LONGEST_SHOWN] + "…"
+        raise DataError(
+            f"there is no item {shown!r} in {self.items.name}.",
+            field="id",
+            remedy="Check that the replies belong to these items, or pass --allow-unknown to leave such rows out.",
+        )
+
+    @staticmethod
+    def _count(result: Result, facts: ItemFacts, tally: Tally) -> None:
+        score = result.score
+        if score is None:
+            tally.add_unscored(result.item_id, result.reason or "unscored")
+            return
+        lost = tally.add_losses(result.item_id, result.losses) if result.losses else ()
+        axes = score.function_selection, score.argument_accuracy, score.arabic_preservation
+        tally.add(result.item_id, Outcome(facts, *axes, lost))
+
+
+def _placed(error: DataError, path: str, number: int | None, place: str) -> DataError:
+    found = error.at(path, number)
+    if place and number is None:
+        found.field = f"{place}.{found.field}" if found.field else place
+    return found
+
+
+def lines_between(stream: IO[bytes], start: int, end: int) -> Iterator[bytes]:
+    """The lines whose first byte lies in [start, end), so that adjoining ranges share no line and miss none."""
+    position = stream.tell()  # past a byte order mark
+    if start > position:
+        stream.seek(start - 1)
+        position = start - 1 + len(stream.readline())
+    while position < end:
+        lines = stream.readlines(min(end - position, _BLOCK))
+        if not lines:
+            return
+        for line in lines:
+            if position >= end:
+                return
+            yield line
+            position += len(line)
