@@ -1,0 +1,61 @@
+"""Grade the tool calls of language models that serve Arabic speakers, and explain every lost point.
+
+The names here are the public face; ``arabic_agent_eval.scoring`` holds those that the specification requires.
+"""
+
+from __future__ import annotations
+
+from arabic_agent_eval._version import __version__
+from arabic_agent_eval.errors import DataError, EvalError, MissingExtra, OutputError, UsageError
+from arabic_agent_eval.formats import Reply, read_calls, read_reply
+from arabic_agent_eval.items import Category, ExpectedCall, Item, ItemSet
+from arabic_agent_eval.rules import CANONICAL, V0_1, Rules
+from arabic_agent_eval.scoring import (
+    CategoryScore,
+    Grader,
+    Loss,
+    Result,
+    Score,
+    Signature,
+    compute_overall_score,
+    evaluate_reply,
+    grade,
+    normalize_arabic,
+    score_calls,
+    score_function_call,
+)
+from arabic_agent_eval.tools import Call, Tool, Toolbox
+
+__all__ = [
+    "CANONICAL",
+    "V0_1",
+    "Call",
+    "Category",
+    "CategoryScore",
+    "DataError",
+    "EvalError",
+    "ExpectedCall",
+    "Grader",
+    "Item",
+    "ItemSet",
+    "Loss",
+    "MissingExtra",
+    "OutputError",
+    "Reply",
+    "Result",
+    "Rules",
+    "Score",
+    "Signature",
+    "Tool",
+    "Toolbox",
+    "UsageError",
+    "__version__",
+    "compute_overall_score",
+    "evaluate_reply",
+    "grade",
+    "normalize_arabic",
+    "read_calls",
+    "read_reply",
+    "score_calls",
+    "score_function_call",
+]

@@ -10,7 +10,6 @@ from typing import Any
 
 import msgspec
 
-from arabic_agent_eval.differences import explain
 from arabic_agent_eval.grading import ArgumentMatch, CallMatch, Expectation, Verdict
 from arabic_agent_eval.rules import composition
 from arabic_agent_eval.tools import Call
@@ -169,6 +168,9 @@ def _loss(cause: str, axis: str, points: float, place: int | None, argument: Arg
 
 def _cause(argument: ArgumentMatch, accepted: Sequence[Any]) -> str:
     """The cause against the right value that came closest, else the first that says more than "wrong"."""
+    # Its tables take longer to load than the whole grader, and who asks for no causes never needs them.
+    from arabic_agent_eval.differences import explain  # noqa: PLC0415
+
     cause = explain(argument.expected, argument.actual)
     if cause == "wrong_value" and argument.rung == 0.0:
         causes = (explain(other, argument.actual) for other in accepted if other is not None)

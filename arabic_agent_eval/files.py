@@ -9,12 +9,12 @@ import re
 import shutil
 import tempfile
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Self
 
 import msgspec
 
 from arabic_agent_eval.errors import DataError, OutputError
-from arabic_agent_eval.strictjson import MalformedJSON, decode_any_depth
+from arabic_agent_eval.strictjson import MalformedJSON, decode_clipped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,7 +56,7 @@ def read_json_line(line: bytes, path: str, number: int) -> dict[str, Any]:
         DataError: it is not JSON, or not an object; the message names the file and the line.
     """
     try:
-        value = decode_any_depth(line)
+        value = decode_clipped(line)
     except MalformedJSON as error:
         raise DataError(f"the line cannot be read: {error}.", path=path, line=number) from None
     if not isinstance(value, dict):
@@ -86,15 +86,16 @@ def read_json(path: Path) -> Any:
     with open_lines(path) as stream:
         data = stream.read()
     try:
-        return decode_any_depth(data)
+        return decode_clipped(data)
     except MalformedJSON as error:
         raise DataError(f"the file cannot be read: {error}.", path=str(path)) from None
 
 
 @contextlib.contextmanager
 def collector_paused() -> Iterator[None]:
-    """Pause Python's cycle collector while very many small values without cycles are made: it finds nothing then,
-    and looking through all of them again and again takes most of the time.
+    """Pause Python's cycle collector while very many small values without cycles are made.
+
+    It finds nothing then, and looking through all of them again and again takes most of the time.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -116,7 +117,7 @@ class WholeFile:
         self._stream: IO[bytes] | None = None
         self._temporary: str | None = None
 
-    def __enter__(self) -> WholeFile:
+    def __enter__(self) -> Self:
         folder = self.path.parent
         try:
             handle, self._temporary = tempfile.mkstemp(prefix=f".{self.path.name[:80]}.", suffix=".part", dir=folder)

@@ -111,6 +111,7 @@ def _answer(row: Mapping[str, Any], wanted: str) -> tuple[str, Any]:
     """The kind of the answer in a row and its payload."""
     if row.get("error"):
         raise _Failure(f"The request failed: {_message(row['error'])}")
+    row = _without_padding(row)
     if wanted == "text":
         return "text", _text(row)
     if wanted in {"auto", "calls"} and (field := _first(row, "actual_calls", "calls")):
@@ -126,6 +127,15 @@ def _answer(row: Mapping[str, Any], wanted: str) -> tuple[str, Any]:
     if wanted in {"auto", "tool_calls"} and (message := _message_of(row)) is not None:
         return "response", message
     return _refuse(wanted)
+
+
+def _without_padding(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A table that was written row by row has a null in every column that a row does not use."""
+    used = {field: value for field, value in row.items() if value is not None or field not in _ANSWERS}
+    return used if _ANSWERS & used.keys() else row
+
+
+_ANSWERS = frozenset({"actual_calls", "calls", "tool_calls", "response", "text", "tool_called", "message", "content"})
 
 
 def _is_older(row: Mapping[str, Any]) -> bool:

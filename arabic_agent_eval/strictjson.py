@@ -50,6 +50,43 @@ def decode_any_depth(source: str | bytes) -> Any:
         raise MalformedJSON("it is nested far deeper than 64 levels") from None
 
 
+_STEP = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{\]}]', re.DOTALL)
+_CLIP = 200
+
+
+def decode_clipped(source: bytes) -> Any:
+    """Like :func:`decode_any_depth`, with whatever lies more than 200 containers deep replaced by null.
+
+    So one answer that nests ten thousand deep costs its own arguments (ruling 13) and not the file that it stands in.
+
+    Raises:
+        MalformedJSON: it is not JSON.
+    """
+    try:
+        return decode_any_depth(source)
+    except MalformedJSON:
+        clipped = _clip(source)
+        if clipped is None:
+            raise
+        return decode_any_depth(clipped)
+
+
+def _clip(source: bytes) -> bytes | None:
+    """The text without what is nested too deep; None where nothing is, or the brackets do not match."""
+    depth, start, kept = 0, 0, []
+    for match in _STEP.finditer(source):
+        mark = match[0]
+        if mark in {b"{", b"["}:
+            depth += 1
+            if depth == _CLIP + 1:
+                kept += [source[start : match.start()], b"null"]
+        elif mark in {b"}", b"]"}:
+            if depth == _CLIP + 1:
+                start = match.end()
+            depth -= 1
+    return b"".join([*kept, source[start:]]) if kept and depth == 0 else None
+
+
 def _decode_slowly(source: str | bytes, error: Exception) -> Any:
     """Read what the fast decoder refuses but JSON allows: lone surrogates and very long integers."""
     try:

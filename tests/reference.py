@@ -80,16 +80,16 @@ def holds_arabic(value: Any) -> bool:
 def one_call(expected: dict[str, Any], actual: dict[str, Any]) -> tuple[float, float, float]:
     function = 1.0 if expected["function"] in {"*", actual["function"]} else 0.0
     wanted = {key: value for key, value in expected["arguments"].items() if value is not None}
-    credits, kept = [], []
+    credit, kept = [], []
     for key, value in wanted.items():
         given = actual["arguments"].get(key)
         if value == "*" and isinstance(value, str):
-            credits.append(1.0 if given is not None else 0.0)
+            credit.append(1.0 if given is not None else 0.0)
             continue
-        credits.append(0.0 if given is None else rung(value, given))
+        credit.append(0.0 if given is None else rung(value, given))
         if holds_arabic(value):
             kept.append(1.0 if given is not None and holds_arabic(given) else 0.0)
-    argument = sum(credits) / len(credits) if credits else 1.0
+    argument = sum(credit) / len(credit) if credit else 1.0
     return function, argument, sum(kept) / len(kept) if kept else 1.0
 
 

@@ -78,7 +78,7 @@ def _print_pair(
         for name, value in expected.arguments.items():
             found = [loss for loss in losses if loss.argument == name]
             if value is not None and (actual is None or actual.error is None):
-                _print_argument(name, given.get(name), found, console)
+                _print_argument(name, value, given.get(name), found, console)
     if actual is not None and actual.error is None:
         _print_surplus(actual, expected, console)
     for cause in dict.fromkeys(loss.cause for loss in losses if loss.argument is None):
@@ -92,20 +92,20 @@ def _belongs(loss: Loss, place: int | None, other: int | None) -> bool:
     return place is not None and loss.call == place
 
 
-def _print_argument(name: str, actual: Any, losses: list[Loss], console: Console) -> None:
-    mark = "≠" if losses else "="
-    if not losses:
-        console.print(Text(f"   {mark} {safe(name, console)}: {safe(_written(actual), console)}"))
+def _print_argument(name: str, expected: Any, actual: Any, losses: list[Loss], console: Console) -> None:
+    if not losses and actual is not None:
+        console.print(Text(f"   = {safe(name, console)}: {safe(_written(actual)[:_COMPARED], console)}"))
         return
-    wanted, given = _written(losses[0].expected), _written(actual)
+    wanted, given = _written(losses[0].expected if losses else expected), _written(actual)
     left, right, named = compare_letters(wanted, given)
-    console.print(Text(f"   {mark} {safe(name, console)}"))
+    console.print(Text(f"   ≠ {safe(name, console)}"))
     console.print(Text(f"       expected {safe(left, console)}"))
     console.print(Text(f"       actual   {safe(right, console) if actual is not None else '(missing)'}"))
     if named and actual is not None:
         console.print(Text(f"       differs  {named}", style="dim"))
-    cause, points = losses[0].cause, sum(loss.points for loss in losses)
-    console.print(Text(f"       −{number(points)} {cause}: {words(cause, 'en')}", style="red"))
+    for cause in dict.fromkeys(loss.cause for loss in losses):
+        points = sum(loss.points for loss in losses if loss.cause == cause)
+        console.print(Text(f"       −{number(points)} {cause}: {words(cause, 'en')}", style="red"))
 
 
 def _print_surplus(actual: Call, expected: ExpectedCall | None, console: Console) -> None:

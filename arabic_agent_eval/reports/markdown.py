@@ -28,10 +28,13 @@ def markdown(summary: Summary) -> str:
     """The whole summary as one Markdown document."""
     coverage, right = summary.coverage, summary.right_function
     reasons = {plain(reason): count for reason, count in summary.unscored_reasons.items()}
+    head = (
+        f"{coverage_line(coverage.scored, coverage.total, reasons)}. Right function in {right['right']:,} of "
+        f"{right['of']:,} answers; every axis 1 in {number(summary.exact_match)} of the items."
+    )
     parts = [
         f"# Arabic agent evaluation: {number(summary.overall)} ({summary.grade or 'nothing scored'})",
-        f"{coverage_line(coverage.scored, coverage.total, reasons)}. Right function in {right['right']:,} of "
-        f"{right['of']:,} answers; every axis 1 in {number(summary.exact_match)} of the items.",
+        head,
         "## Categories",
         _groups(summary.categories, weights=True),
         "## Dialects",
