@@ -74,7 +74,7 @@ def diagnose(verdict: Verdict, expectation: Expectation, calls: Sequence[Call]) 
     """
     shares = _Shares(expectation.category, verdict.slots)
     if not verdict.matches:
-        return () if verdict.function else tuple(_whole("no_call", shares, (0.0, 0.0, 0.0), call=None))
+        return () if verdict.function == 1.0 else tuple(_whole("no_call", shares, (0.0, 0.0, 0.0), call=None))
     moved = _displaced(verdict, expectation, calls) if expectation.ordered else {}
     losses: list[Loss] = []
     surplus = [match.actual for match in verdict.matches if match.expected is None]
@@ -113,7 +113,7 @@ def _slot(
         if match.function == 0.0:
             for axis, share in shares.function:
                 yield Loss("wrong_function", axis, share, place, None, expected.function, call.function)
-        yield from _argument_losses(match, call, shares, expected.accept)
+        yield from _argument_losses(match, call, shares, expected.accept or {})
 
 
 def _whole(

@@ -14,11 +14,14 @@ import msgspec
 
 from arabic_agent_eval.errors import DataError
 from arabic_agent_eval.items import AnswerKey, ExpectedCall
-from arabic_agent_eval.ladder import EXACT, AnyValue, Right, compile_value, holds_arabic
+from arabic_agent_eval.ladder import EXACT, holds_arabic, is_container, rung
 from arabic_agent_eval.rules import CANONICAL, Rules, Weights, composition
 from arabic_agent_eval.strictjson import too_deep
 from arabic_agent_eval.text import find_arabic, has_arabic
 from arabic_agent_eval.tools import Call
+
+PLAIN_TYPES: Final = frozenset({str, int})
+"""Where both sides hold only values of just these types, Python calls them equal when the rulings do (ruling 1)."""
 
 WILDCARD: Final = "*"
 """As a name or a value it accepts anything that is there (rulings 7, 8)."""
@@ -41,30 +44,77 @@ class ArgumentMatch(msgspec.Struct, frozen=True):
     preserved: bool | None
 
 
-class _Argument:
-    """One expected argument, compiled when an actual value first differs from it."""
+_Compared = tuple[float, bool | None, Any]
+"""The rung, whether Arabic was kept (None: not asked), and the right value that came closest."""
 
-    __slots__ = ("accepted", "arabic", "right", "rules", "value")
+_MEMO_SIZE, _MEMO_TEXT = 512, 200
 
-    def __init__(self, value: Any, accept: Sequence[Any], rules: Rules) -> None:
-        self.value = value
-        self.rules = rules
-        self.arabic = value != WILDCARD and holds_arabic(value, rules)
-        self.right: Right = AnyValue() if value == WILDCARD else compile_value(value, rules)
-        self.accepted = [(compile_value(other, rules), other) for other in accept if other is not None]
 
-    def match(self, actual: Any) -> tuple[float, bool | None, Any]:
-        """The rung, whether Arabic was kept, and the right value that came closest."""
-        best, closest, accepted = self.right.rung(actual), self.value, False
-        if best < EXACT:
-            for other, other_value in self.accepted:
-                rung = other.rung(actual)
-                accepted = accepted or rung > 0.0
-                if rung > best:
-                    best, closest = rung, other_value
-        # A value that the item accepts is right, whatever its script, so it cannot have lost the Arabic.
-        preserved = accepted or holds_arabic(actual, self.rules) if self.arabic else None
-        return best, preserved, closest
+def compare_value(value: Any, actual: Any, accepted: Sequence[Any] = (), rules: Rules = CANONICAL) -> _Compared:
+    """Compare one argument with its right value and the other accepted ones; the best rung counts."""
+    if value == WILDCARD:
+        return (0.0 if actual is None else EXACT), None, value
+    arabic = holds_arabic(value, rules)
+    if actual is None:
+        return 0.0, False if arabic and rules.missing_arabic == "lost" else None, value
+    best, closest, is_accepted = rung(value, actual, rules), value, False
+    if best < EXACT:
+        for other in accepted:
+            other_rung = 0.0 if other is None else rung(other, actual, rules)
+            is_accepted = is_accepted or other_rung > 0.0
+            if other_rung > best:
+                best, closest = other_rung, other
+    # A value that the item accepts is right, whatever its script, so it cannot have lost the Arabic.
+    return best, (is_accepted or holds_arabic(actual, rules)) if arabic else None, closest
+
+
+def compare_arguments(
+    expected: Mapping[str, Any],
+    given: Mapping[str, Any],
+    rules: Rules = CANONICAL,
+    accept: Mapping[str, Sequence[Any]] | None = None,
+    evidence: list[ArgumentMatch] | None = None,
+    memo: dict[tuple[str, str], _Compared] | None = None,
+) -> tuple[float, float | None]:
+    """Argument accuracy and Arabic preservation of one call (rulings 9, 10).
+
+    Args:
+        expected: name → right value; null is as absent.
+        given: what the call gave.
+        rules: the rule set.
+        accept: name → other right values.
+        evidence: receives how each argument compared.
+        memo: earlier comparisons of these expected arguments with texts, to be used and added to.
+
+    Returns:
+        The accuracy, 0 to 1, and the preservation, 0 to 1 or None where nothing Arabic was expected.
+    """
+    credit, kept, measured, count = 0.0, 0, 0, 0
+    for name, value in expected.items():
+        if value is None:
+            continue
+        actual = given.get(name)
+        compared: _Compared | None
+        if type(actual) is str and actual == value:
+            arabic = not value.isascii() and find_arabic(value) is not None
+            compared = EXACT, True if arabic else None, value
+        else:
+            compared = memo.get((name, actual)) if memo and type(actual) is str else None
+            if compared is None:
+                accepted = accept.get(name, ()) if accept else ()
+                compared = compare_value(value, actual, accepted, rules)
+                if memo is not None and type(actual) is str and len(actual) < _MEMO_TEXT and len(memo) < _MEMO_SIZE:
+                    memo[name, actual] = compared
+        count += 1
+        credit += compared[0]
+        if compared[1] is not None:
+            measured += 1
+            kept += compared[1]
+        if evidence is not None:
+            evidence.append(ArgumentMatch(name, compared[2], actual, compared[0], compared[1]))
+    if not count:
+        return (rules.surplus_arguments if given else EXACT), None
+    return credit / count, kept / measured if measured else None
 
 
 # --- one call ------------------------------------------------------------------------------------------------
@@ -91,72 +141,41 @@ class CallMatch(msgspec.Struct, frozen=True):
 
 
 class _CompiledCall:
-    """One expected call; what is dear to make is made when first needed."""
+    """One expected call, and what comparing it has taught."""
 
-    __slots__ = ("_compiled", "accept", "any_function", "arguments", "function", "plain", "rules")
+    __slots__ = ("accept", "any_function", "arguments", "function", "memo", "rules")
 
     def __init__(self, call: ExpectedCall, rules: Rules) -> None:
         self.function = call.function
         self.any_function = call.function == WILDCARD
-        arguments = call.arguments
-        if None in arguments.values():
-            arguments = {name: value for name, value in arguments.items() if value is not None}
-        self.arguments = arguments
-        self.accept = call.accept or {}
+        self.arguments = call.arguments
+        self.accept = call.accept
         self.rules = rules
-        self.plain: bool | None = None
-        self._compiled: dict[str, _Argument] = {}
+        self.memo: dict[tuple[str, str], _Compared] = {}
 
     @property
     def arabic(self) -> bool:
         """Whether any expected argument is Arabic-valued."""
         return any(value != WILDCARD and holds_arabic(value, self.rules) for value in self.arguments.values())
 
-    def is_perfect(self, call: Call) -> bool:
-        """The shortcut: equal objects of plain values are a full match; anything else needs a closer look."""
-        if call.arguments != self.arguments or call.error is not None or not self._is_named(call):
-            return False
-        if self.plain is None:
-            self.plain = survey((ExpectedCall(self.function, self.arguments),), self.rules)[0]
-        return self.plain
-
-    def _is_named(self, call: Call) -> bool:
-        return call.function == self.function or (self.any_function and call.function is not None)
+    def axes(self, call: Call, evidence: list[ArgumentMatch] | None = None) -> tuple[float, float, float | None]:
+        """Function, argument and preservation of a call against this one (rulings 8 to 12)."""
+        name = call.function
+        function = EXACT if name == self.function or (self.any_function and name is not None) else 0.0
+        if call.error is None:
+            argument, arabic = compare_arguments(
+                self.arguments, call.arguments, self.rules, self.accept, evidence, self.memo
+            )
+            return function, argument, arabic
+        if call.error == "malformed_call":
+            return 0.0, 0.0, 0.0
+        return function, 0.0, 0.0 if self.arabic else None
 
     def match(self, call: Call, expected: int, actual: int, *, evidence: bool = True) -> CallMatch:
-        if call.error == "malformed_call":
-            return CallMatch(expected, actual, 0.0, 0.0, 0.0)
-        function = EXACT if self._is_named(call) else 0.0
-        if call.error is not None:
-            return CallMatch(expected, actual, function, 0.0, 0.0 if self.arabic else None)
-        given = call.arguments
-        if not self.arguments:
-            argument = self.rules.surplus_arguments if given else EXACT
-            return CallMatch(expected, actual, function, argument, None)
-        credit, kept, measured, matches = 0.0, 0, 0, []
-        for name, value in self.arguments.items():
-            other = given.get(name)
-            rung, preserved, closest = self._compare(name, value, other)
-            credit += rung
-            if preserved is not None:
-                measured += 1
-                kept += preserved
-            if evidence:
-                matches.append(ArgumentMatch(name, closest, other, rung, preserved))
-        arabic = kept / measured if measured else None
-        return CallMatch(expected, actual, function, credit / len(self.arguments), arabic, tuple(matches))
-
-    def _compare(self, name: str, value: Any, actual: Any) -> tuple[float, bool | None, Any]:
-        if type(actual) is str and actual == value:
-            return EXACT, True if value != WILDCARD and has_arabic(value) else None, value
-        if actual is None:
-            lost = value != WILDCARD and holds_arabic(value, self.rules) and self.rules.missing_arabic == "lost"
-            return 0.0, False if lost else None, value
-        compiled = self._compiled.get(name)
-        if compiled is None:
-            accept = self.accept.get(name) or ()
-            compiled = self._compiled[name] = _Argument(value, accept, self.rules)
-        return compiled.match(actual)
+        """The same with the evidence, as a slot."""
+        found: list[ArgumentMatch] | None = [] if evidence else None
+        function, argument, arabic = self.axes(call, found)
+        return CallMatch(expected, actual, function, argument, arabic, tuple(found or ()))
 
 
 def survey(calls: Sequence[ExpectedCall], rules: Rules = CANONICAL) -> tuple[bool, bool]:
@@ -202,7 +221,7 @@ class Verdict(msgspec.Struct, frozen=True):
     Attributes:
         function, argument, arabic: the three axes, averaged over max(expected, actual) slots (ruling 15);
             a slot without Arabic-valued arguments counts 1.0 in ``arabic`` (ruling 10).
-        matches: the slots that did not match in every respect.
+        matches: the slots; empty where everything was right at sight, or where no evidence was asked for.
         slots: the denominator; at least 1.
         called: how many calls were made.
     """
@@ -215,7 +234,7 @@ class Verdict(msgspec.Struct, frozen=True):
     called: int
 
 
-_PERFECT: Final = tuple(Verdict(1.0, 1.0, 1.0, (), max(n, 1), n) for n in range(16))
+_NEVER: Final = (None,)  # equals no calls
 
 
 class Expectation:
@@ -226,12 +245,9 @@ class Expectation:
         category: decides the weights when calls may come in any order (ruling 14).
         ordered: False takes the best pairing instead of the places.
         rules: the rule set.
-
-    Raises:
-        DataError: an expected value is nested deeper than 64 levels.
     """
 
-    __slots__ = ("calls", "category", "ordered", "rules", "size")
+    __slots__ = ("_perfect", "_right", "calls", "category", "ordered", "rules", "size")
 
     def __init__(
         self, calls: Iterable[ExpectedCall], *, category: str, ordered: bool = True, rules: Rules = CANONICAL
@@ -241,6 +257,8 @@ class Expectation:
         self.category = category
         self.ordered = ordered or self.size == 0
         self.rules = rules
+        self._right: tuple[Call | None, ...] | None = None
+        self._perfect: Verdict
 
     @classmethod
     def of(cls, item: AnswerKey, rules: Rules = CANONICAL) -> Expectation:
@@ -256,24 +274,36 @@ class Expectation:
         """Compare the calls that were made with the expected ones.
 
         Args:
-            calls: the calls in order.
+            calls: the calls in order; a tuple is compared fastest.
             evidence: whether to keep how each argument compared; the numbers do not depend on it.
         """
+        if calls == self._right and all([PLAIN_TYPES.issuperset(map(type, call.arguments.values())) for call in calls]):
+            return self._perfect
         size = len(calls)
-        if size == self.size < len(_PERFECT):
-            for expected, call in zip(self.calls, calls, strict=True):
-                if not expected.is_perfect(call):
-                    break
-            else:
-                if size or self.rules.nothing_expected == "abstain":
-                    return _PERFECT[size]
         if not self.size:
             return self._nothing_expected(size)
         if size == self.size == 1:
-            match = self.calls[0].match(calls[0], 0, 0, evidence=evidence)
-            arabic = 1.0 if match.arabic is None else match.arabic
-            return Verdict(match.function, match.argument, arabic, (match,), 1, 1)
-        return _verdict(self.pair(calls), size)
+            verdict = self._judge_one(calls[0], evidence=evidence)
+        else:
+            verdict = _verdict(self.pair(calls), size)
+        if self._right is None and verdict.function == verdict.argument == verdict.arabic == 1.0:
+            self._learn(calls)
+        return verdict
+
+    def _judge_one(self, call: Call, *, evidence: bool) -> Verdict:
+        found: list[ArgumentMatch] | None = [] if evidence else None
+        function, argument, arabic = self.calls[0].axes(call, found)
+        matches = (CallMatch(0, 0, function, argument, arabic, tuple(found)),) if found is not None else ()
+        return Verdict(function, argument, 1.0 if arabic is None else arabic, matches, 1, 1)
+
+    def _learn(self, calls: Sequence[Call]) -> None:
+        """Remember calls that were right in every respect, so that the same ones are recognised at sight.
+
+        Only calls of texts and whole numbers: of those Python's equality says just what the rulings say.
+        """
+        plain = all(PLAIN_TYPES.issuperset(map(type, call.arguments.values())) for call in calls)
+        self._right = tuple(calls) if plain else _NEVER
+        self._perfect = Verdict(1.0, 1.0, 1.0, (), max(len(calls), 1), len(calls))
 
     def pair(self, calls: Sequence[Call]) -> list[CallMatch]:
         """Every slot: by place, or by the best pairing where calls may come in any order (ruling 14)."""
@@ -281,7 +311,7 @@ class Expectation:
 
     def _nothing_expected(self, size: int) -> Verdict:
         if not size and self.rules.nothing_expected == "abstain":
-            return _PERFECT[0]
+            return Verdict(1.0, 1.0, 1.0, (), 1, 0)
         return Verdict(0.0, 0.0, 0.0, tuple(_surplus(place) for place in range(size)), max(size, 1), size)
 
     def _by_place(self, calls: Sequence[Call]) -> list[CallMatch]:

@@ -16,7 +16,7 @@ from arabic_agent_eval._version import __version__
 from arabic_agent_eval.diagnosis import Loss, diagnose
 from arabic_agent_eval.errors import UnknownCategory, UsageError
 from arabic_agent_eval.formats import Reply, read_calls
-from arabic_agent_eval.grading import Expectation, Verdict, expected_call
+from arabic_agent_eval.grading import PLAIN_TYPES, WILDCARD, Expectation, Verdict, compare_arguments, expected_call
 from arabic_agent_eval.items import CATEGORIES, AnswerKey, ExpectedCall, Item
 from arabic_agent_eval.rules import AXES, CANONICAL, RULES, V0_1, Rules, composition
 from arabic_agent_eval.text import normalize_arabic
@@ -44,6 +44,7 @@ __all__ = [
 ]
 
 _TOLERANCE = 1e-12
+_FLAT = {str, int, float, bool, type(None)}  # without members, and so never too deep
 _GRADES = ((0.9, "A"), (0.8, "B"), (0.7, "C"), (0.6, "D"))
 
 
@@ -217,6 +218,14 @@ def score_function_call(
         return (0.0, 0.0, 0.0) if expected_fn is not None else (1.0, 1.0, 1.0)
     if expected_fn is None:
         return (0.0, 0.0, 0.0)
+    function = 1.0 if expected_fn in {actual_fn, WILDCARD} else 0.0
+    if type(actual_args) is dict and type(expected_args) is dict:
+        kinds = set(map(type, actual_args.values()))
+        if kinds <= PLAIN_TYPES and actual_args == expected_args and kinds == set(map(type, expected_args.values())):
+            return function, 1.0, 1.0
+        if kinds <= _FLAT:
+            argument, arabic = compare_arguments(expected_args, actual_args)
+            return function, argument, 1.0 if arabic is None else arabic
     expected = expected_call({"function": expected_fn, "arguments": expected_args})
     verdict = Expectation((expected,), category="").judge((Call.read(actual_fn, actual_args),))
     return verdict.function, verdict.argument, verdict.arabic

@@ -44,7 +44,7 @@ def decode_any_depth(source: str | bytes) -> Any:
     """Like :func:`decode`, with no limit on nesting but the decoder's own (about 1,000)."""
     try:
         return _decode(source)
-    except (msgspec.DecodeError, UnicodeEncodeError) as error:
+    except (msgspec.DecodeError, UnicodeEncodeError, TypeError) as error:  # TypeError: a subclass of str
         return _decode_slowly(source, error)
     except RecursionError:
         raise MalformedJSON("it is nested far deeper than 64 levels") from None
@@ -91,14 +91,15 @@ def _decode_slowly(source: str | bytes, error: Exception) -> Any:
     """Read what the fast decoder refuses but JSON allows: lone surrogates and very long integers."""
     try:
         text = source if isinstance(source, str) else source.decode("utf-8")
-        value = json.loads(text, parse_constant=_refuse, parse_float=_float, parse_int=_int)
+        return replace_surrogates(json.loads(text, parse_constant=_refuse, parse_float=_float, parse_int=_int))
     except UnicodeDecodeError as bad:
         raise MalformedJSON(f"it is not valid UTF-8 (byte {bad.start})") from None
     except MalformedJSON:
         raise
-    except (ValueError, RecursionError):
+    except RecursionError:
+        raise MalformedJSON("it is nested far deeper than 64 levels") from None
+    except ValueError:
         raise MalformedJSON(_reason(error)) from None
-    return replace_surrogates(value)
 
 
 def _reason(error: Exception) -> str:

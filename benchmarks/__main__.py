@@ -1,0 +1,176 @@
+"""Measure everything that is claimed about speed and memory, and print a table.
+
+Every claim is a ratio of two things measured in this run, or a time on this machine; the best of several rounds is
+taken for each side, since noise only ever adds. ``--smoke`` runs small sizes once, to see that all of it works.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from arabic_agent_eval.grading import Expectation
+from arabic_agent_eval.items import ExpectedCall
+from arabic_agent_eval.scoring import score_function_call
+from arabic_agent_eval.tools import Call
+from benchmarks import straightforward, workload
+
+AAE = [sys.executable, "-m", "arabic_agent_eval"]
+
+
+def best_of(rounds: int, work: Callable[[], object]) -> float:
+    """The least processor time that the work took, in seconds."""
+    times = []
+    for _ in range(rounds):
+        began = time.process_time()
+        work()
+        times.append(time.process_time() - began)
+    return min(times)
+
+
+def cpu_of(command: list[str], rounds: int) -> float:
+    """The least processor time of a whole process and its children, in seconds."""
+    times = []
+    for _ in range(rounds):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return min(times)
+
+
+def wall_of(command: list[str], rounds: int) -> float:
+    """The least wall time of a whole process, in seconds."""
+    times = []
+    for _ in range(rounds):
+        began = time.perf_counter()
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        times.append(time.perf_counter() - began)
+    return min(times)
+
+
+def functions(rounds: int) -> list[tuple[str, str, str]]:
+    """One call at a time: the function, and the compiled path, against the straightforward one."""
+    rows, replies = workload.sample()
+    pairs = [
+        (expected["function"], call["function"], expected.get("arguments", {}), call["arguments"])
+        for row, calls in zip(rows, replies, strict=True)
+        for expected, call in zip(row["expected_calls"], calls, strict=False)
+    ]
+    compiled = [
+        (Expectation([ExpectedCall(wanted, arguments)], category="").judge, (Call(name, given),))
+        for wanted, name, arguments, given in pairs
+    ]
+    repeats = range(200)
+
+    def slow() -> None:
+        for _ in repeats:
+            for pair in pairs:
+                straightforward.score_function_call(*pair)
+
+    def fast() -> None:
+        for _ in repeats:
+            for pair in pairs:
+                score_function_call(*pair)
+
+    def fastest() -> None:
+        for _ in repeats:
+            for judge, calls in compiled:
+                judge(calls)
+
+    plain = best_of(rounds, slow)
+    return [
+        ("score_function_call against straightforward code", f"{plain / best_of(rounds, fast):.1f} ×", "≥ 3 ×"),
+        ("compiled expectation against straightforward code", f"{plain / best_of(rounds, fastest):.1f} ×", "≥ 5 ×"),
+    ]
+
+
+def decoding(*paths: Path) -> Callable[[], None]:
+    """Decode files line by line without types: what any program that reads them must at least spend."""
+
+    def work() -> None:
+        decode = msgspec.json.Decoder().decode
+        for path in paths:
+            with path.open("rb") as stream:
+                for line in stream:
+                    decode(line)
+
+    return work
+
+
+def files(folder: Path, count: int, rounds: int) -> list[tuple[str, str, str]]:
+    """Grading many replies against as many items, as whole processes, against decoding the two files."""
+    items, calls, tool_calls = workload.write_pair(folder, count)
+    found = []
+    for name, replies in (("calls", calls), ("tool_calls", tool_calls)):
+        floor = best_of(rounds, decoding(items, replies))
+        grade = [*AAE, "grade", "--items", str(items), "--replies", str(replies), "--json"]
+        quick, full = cpu_of([*grade, "--no-causes"], rounds), cpu_of(grade, rounds)
+        found += [
+            (f"{count:,} replies ({name}), --no-causes, whole process", f"{quick / floor:.2f} × decoding", "≤ 3 ×"),
+            (f"{count:,} replies ({name}), with causes, whole process", f"{full / floor:.2f} × decoding", "≤ 15 ×"),
+        ]
+    grade = [*AAE, "grade", "--items", str(items), "--replies", str(tool_calls), "--json"]
+    for name, extra in (("with causes", []), ("with causes and --out", ["--out", str(folder / "rows.jsonl")])):
+        one, two = wall_of([*grade, *extra], rounds), wall_of([*grade, *extra, "--jobs", "2"], rounds)
+        found.append((f"--jobs 2 against one, {name}, wall time", f"{two / one:.2f} ×", "≤ 0.6 ×"))
+    return found
+
+
+def memory(folder: Path, small: int, large: int) -> list[tuple[str, str, str]]:
+    """How much more memory many epochs take than few."""
+    peaks = []
+    for count in (small, large):
+        items, replies = workload.write_epochs(folder, count)
+        command = [*AAE, "grade", "--items", str(items), "--replies", str(replies), "--json", "--no-causes"]
+        code = (
+            "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL); "
+            "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+        )
+        done = subprocess.run([sys.executable, "-c", code, *command], check=True, capture_output=True, text=True)
+        peaks.append(int(done.stdout) / 1024)
+    name = f"peak memory of {large:,} replies above that of {small:,}"
+    return [(name, f"{peaks[1] - peaks[0]:.0f} MB (of {peaks[1]:.0f})", "< 100 MB")]
+
+
+def startup(rounds: int) -> list[tuple[str, str, str]]:
+    """What a caller waits before anything happens, the interpreter's own start included."""
+    load = wall_of([sys.executable, "-c", "import arabic_agent_eval.scoring"], rounds)
+    show = wall_of([*AAE, "--help"], rounds)
+    return [
+        ("import arabic_agent_eval.scoring", f"{load * 1000:.0f} ms", "< 100 ms"),
+        ("aae --help", f"{show * 1000:.0f} ms", "< 400 ms"),
+    ]
+
+
+def main() -> None:
+    """Run all of it and print a Markdown table, or JSON."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--smoke", action="store_true", help="small sizes, one round")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    options = parser.parse_args()
+    rounds = 1 if options.smoke else 5
+    count = 2_000 if options.smoke else 100_000
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        rows = functions(rounds) + files(folder, count, rounds)
+        rows += memory(folder, *((1_000, 2_000) if options.smoke else (10_000, 1_000_000))) + startup(rounds)
+    if options.json:
+        print(json.dumps(rows, ensure_ascii=False, indent=1))
+        return
+    print("| what | measured | wanted |\n|---|---|---|")
+    for row in rows:
+        print("| " + " | ".join(row) + " |")
+
+
+if __name__ == "__main__":
+    main()
