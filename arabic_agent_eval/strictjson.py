@@ -50,7 +50,7 @@ def decode_any_depth(source: str | bytes) -> Any:
         raise MalformedJSON("it is nested far deeper than 64 levels") from None
 
 
-_STEP = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{\]}]', re.DOTALL)
+_STEP = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[{\]}]', re.DOTALL)  # an unclosed string ends with the text: no second look
 _CLIP = 200
 
 

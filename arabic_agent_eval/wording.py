@@ -285,10 +285,10 @@ def _agreeing(units: Sequence[_Unit], others: Sequence[_Unit]) -> int:
 def _unit_cause(unit: _Unit, other: _Unit) -> Cause | None:
     if unit.bare == other.bare:
         return "definite_article"
-    if not unit.groups.isdisjoint(other.groups):
-        return "dialect_word"
     if unit.base == other.base:
         return "extra_words"
+    if not unit.groups.isdisjoint(other.groups):
+        return "dialect_word"
     lexicon = load_lexicon()
     one, two = lexicon.find(unit.word), lexicon.find(other.word)
     if cause := _shared_sense(one, two):
