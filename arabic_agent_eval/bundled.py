@@ -16,6 +16,11 @@ def set_names() -> list[str]:
     return sorted(path.parent.name for path in DATA.glob(f"*/{_ITEMS}"))
 
 
+def is_bundled(path: Path) -> bool:
+    """Whether a file belongs to a bundled set, whose name says more than the file's."""
+    return path.is_relative_to(DATA)
+
+
 def find_items(name: str) -> Path:
     """The file of an item set, from a path or the name of a bundled set.
 

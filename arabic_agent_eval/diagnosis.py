@@ -147,7 +147,7 @@ def _argument_losses(
             ("arabic_preservation", shares.arabic * (1 - _kept(match))),
         ):
             if points > 0:
-                yield Loss(cause, axis, points, place, None, None, _shown(call))
+                yield Loss(cause, axis, points, place, None, None, call.arguments if call.error is None else call.raw)
         return
     measured = sum(argument.preserved is not None for argument in match.arguments)
     for argument in match.arguments:

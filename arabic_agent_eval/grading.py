@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import permutations
 from typing import Any, Final
 
 import msgspec
 
 from arabic_agent_eval.errors import DataError
 from arabic_agent_eval.items import AnswerKey, ExpectedCall
-from arabic_agent_eval.ladder import EXACT, holds_arabic, is_container, rung
+from arabic_agent_eval.ladder import EXACT, holds_arabic, rung
 from arabic_agent_eval.rules import CANONICAL, Rules, Weights, composition
 from arabic_agent_eval.strictjson import too_deep
-from arabic_agent_eval.text import find_arabic, has_arabic
+from arabic_agent_eval.text import find_arabic
 from arabic_agent_eval.tools import Call
 
 PLAIN_TYPES: Final = frozenset({str, int})
@@ -186,10 +187,14 @@ def survey(calls: Sequence[ExpectedCall], rules: Rules = CANONICAL) -> tuple[boo
     plain, arabic = bool(calls) or rules.nothing_expected == "abstain", False
     for call in calls:
         for value in call.arguments.values():
-            if type(value) is str:
+            kind = type(value)
+            if kind is str:
                 if not arabic and not value.isascii():
                     arabic = find_arabic(value) is not None
-            elif not _is_plain_number(value, rules):
+            elif kind is int or kind is float:
+                if rules.value_text != "json" or value in _UNSAFE_NUMBERS or not -_SAFE_LIMIT < value < _SAFE_LIMIT:
+                    plain = False
+            else:
                 plain = False
                 arabic = arabic or holds_arabic(value, rules)
     return plain, arabic
@@ -202,14 +207,30 @@ def expects_arabic(calls: Sequence[ExpectedCall]) -> bool:
 
 _UNSAFE_NUMBERS = (0, 1)  # Python calls these equal to False and True
 _SAFE_LIMIT = 2**53
+_SHALLOW = 16
 
 
-def _is_plain_number(value: Any, rules: Rules) -> bool:
-    """Whether Python's equality with this number is that of the rulings."""
-    kind = type(value)
-    if kind is not int and kind is not float:
+def _is_plain(call: Call) -> bool:
+    return PLAIN_TYPES.issuperset(map(type, call.arguments.values()))
+
+
+def is_identical(expected: Any, actual: Any, depth: int = 0) -> bool:
+    """Whether two JSON values are the same in kind and content, so that they match in full under any rules.
+
+    False says nothing of values that differ in kind only (2 and 2.0) or nest deeply.
+    """
+    kind = type(expected)
+    if kind is not type(actual) or depth > _SHALLOW:
         return False
-    return rules.value_text == "json" and value not in _UNSAFE_NUMBERS and -_SAFE_LIMIT < value < _SAFE_LIMIT
+    if kind is dict:
+        return expected.keys() == actual.keys() and all(
+            is_identical(value, actual[name], depth + 1) for name, value in expected.items()
+        )
+    if kind is list:
+        return len(expected) == len(actual) and all(
+            is_identical(one, other, depth + 1) for one, other in zip(expected, actual, strict=True)
+        )
+    return bool(expected == actual)
 
 
 # --- one item ------------------------------------------------------------------------------------------------
@@ -234,9 +255,6 @@ class Verdict(msgspec.Struct, frozen=True):
     called: int
 
 
-_NEVER: Final = (None,)  # equals no calls
-
-
 class Expectation:
     """The expected calls of an item, compiled for one rule set.
 
@@ -247,7 +265,7 @@ class Expectation:
         rules: the rule set.
     """
 
-    __slots__ = ("_perfect", "_right", "calls", "category", "ordered", "rules", "size")
+    __slots__ = ("_perfect", "_plain", "_right", "calls", "category", "ordered", "rules", "size")
 
     def __init__(
         self, calls: Iterable[ExpectedCall], *, category: str, ordered: bool = True, rules: Rules = CANONICAL
@@ -257,7 +275,8 @@ class Expectation:
         self.category = category
         self.ordered = ordered or self.size == 0
         self.rules = rules
-        self._right: tuple[Call | None, ...] | None = None
+        self._right: tuple[Call, ...] | None = None
+        self._plain = False
         self._perfect: Verdict
 
     @classmethod
@@ -277,7 +296,7 @@ class Expectation:
             calls: the calls in order; a tuple is compared fastest.
             evidence: whether to keep how each argument compared; the numbers do not depend on it.
         """
-        if calls == self._right and all([PLAIN_TYPES.issuperset(map(type, call.arguments.values())) for call in calls]):
+        if calls == self._right and self._is_right(calls):
             return self._perfect
         size = len(calls)
         if not self.size:
@@ -296,13 +315,17 @@ class Expectation:
         matches = (CallMatch(0, 0, function, argument, arabic, tuple(found)),) if found is not None else ()
         return Verdict(function, argument, 1.0 if arabic is None else arabic, matches, 1, 1)
 
-    def _learn(self, calls: Sequence[Call]) -> None:
-        """Remember calls that were right in every respect, so that the same ones are recognised at sight.
+    def _is_right(self, calls: Sequence[Call]) -> bool:
+        """Whether calls that Python calls equal to right ones are right: it also says so of 1 and true."""
+        if self._plain:
+            return all(map(_is_plain, calls))
+        pairs = zip(self._right or (), calls, strict=True)
+        return all(is_identical(right.arguments, call.arguments) for right, call in pairs)
 
-        Only calls of texts and whole numbers: of those Python's equality says just what the rulings say.
-        """
-        plain = all(PLAIN_TYPES.issuperset(map(type, call.arguments.values())) for call in calls)
-        self._right = tuple(calls) if plain else _NEVER
+    def _learn(self, calls: Sequence[Call]) -> None:
+        """Remember calls that were right in every respect, so that the same ones are recognised at sight."""
+        self._right = tuple(calls)
+        self._plain = all(map(_is_plain, calls))
         self._perfect = Verdict(1.0, 1.0, 1.0, (), max(len(calls), 1), len(calls))
 
     def pair(self, calls: Sequence[Call]) -> list[CallMatch]:
@@ -372,18 +395,35 @@ def _verdict(matches: list[CallMatch], called: int) -> Verdict:
 
 def _assign(table: list[list[CallMatch]], weights: Weights) -> Iterable[tuple[int, int]]:
     """Pairs (expected, actual) of the best assignment; among equals, calls stay in their places."""
-    if len(table) == 1 == len(table[0]):
-        return [(0, 0)]
-    # Only unordered items with several calls need these, and scipy takes a third of a second to load.
+    total = _totals(weights)
+    # Whole numbers, so that sums are exact and ties are broken by place and not by rounding.
+    worth = [
+        [round(total(match) * 1e9) * 4 + (actual == expected) for expected, match in enumerate(column)]
+        for actual, column in enumerate(table)
+    ]
+    sizes = sorted((len(worth), len(worth[0])))
+    return _try_all(worth) if math.perm(sizes[1], sizes[0]) <= _FEW else _solve(worth)
+
+
+_FEW = 120
+
+
+def _try_all(worth: list[list[int]]) -> Iterable[tuple[int, int]]:
+    """Every assignment of a few calls: cheaper than loading a solver, which takes a third of a second."""
+    actual, expected = range(len(worth)), range(len(worth[0]))
+    if len(actual) >= len(expected):
+        orders = (list(zip(expected, order, strict=True)) for order in permutations(actual, len(expected)))
+    else:
+        orders = (list(zip(order, actual, strict=True)) for order in permutations(expected, len(actual)))
+    return max(orders, key=lambda pairs: sum(worth[one][other] for other, one in pairs))
+
+
+def _solve(worth: list[list[int]]) -> Iterable[tuple[int, int]]:
+    """The assignment problem in polynomial time: a reply may hold thousands of calls."""
     import numpy as np  # noqa: PLC0415
     from scipy.optimize import linear_sum_assignment  # noqa: PLC0415
 
-    total = _totals(weights)
-    # Whole numbers, so that sums are exact and ties are broken by place and not by rounding.
-    worth = np.array([[round(total(match) * 1e9) * 4 for match in column] for column in table], dtype=float)
-    diagonal = np.arange(min(worth.shape))
-    worth[diagonal, diagonal] += 1
-    actual, expected = linear_sum_assignment(worth, maximize=True)
+    actual, expected = linear_sum_assignment(np.array(worth, dtype=float), maximize=True)
     return zip(expected.tolist(), actual.tolist(), strict=True)
 
 

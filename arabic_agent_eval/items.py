@@ -272,26 +272,34 @@ class ItemSet(Mapping[str, Item]):
         return self._fingerprint
 
     @classmethod
-    def read(cls, path: str | Path) -> ItemSet:
+    def read(cls, path: str | Path, *, name: str | None = None) -> ItemSet:
         """Read a JSONL file of items, or a JSON file with a list of them, and check every one.
+
+        Args:
+            path: the file.
+            name: what reports call the set; the file's name without its ending by default.
 
         Raises:
             DataError: the file or any line is not what it should be; nothing half-read is returned.
         """
-        found = cls.index(path)
+        found = cls.index(path, name=name)
         for item_id in found:
             found[item_id]
         return found
 
     @classmethod
-    def index(cls, path: str | Path) -> ItemSet:
+    def index(cls, path: str | Path, *, name: str | None = None) -> ItemSet:
         """Open a file of items; a line is read and checked when an item at or after it is first asked for.
+
+        Args:
+            path: the file.
+            name: what reports call the set; the file's name without its ending by default.
 
         Raises:
             DataError: the file cannot be read or holds nothing.
         """
         path = Path(path)
-        found = cls((), name=path.stem, path=path)
+        found = cls((), name=name or path.stem, path=path)
         first = next((line for _, line in numbered_lines(path)), None)
         if first is None:
             raise DataError("the file holds no items.", path=str(path))

@@ -31,7 +31,7 @@ def scalar_text(value: Any, rules: Rules = CANONICAL) -> str:
 def _python_text(value: Any) -> str:
     try:
         return str(value)
-    except ValueError:  # an integer beyond Python's limit for decimal text
+    except Exception:  # noqa: BLE001 - an integer beyond Python's limit for decimal text, or a caller's own object
         return hex(value) if isinstance(value, int) else repr(type(value))
 
 
@@ -89,6 +89,8 @@ def _text_rung(expected: str, actual: str, rules: Rules) -> float:
     expected, actual = expected.strip(), actual.strip()
     if expected == actual:
         return EXACT
+    if expected.isascii() and actual.isascii():
+        return NORMALIZED if expected.lower() == actual.lower() else 0.0
     normal = _normal_form(expected, rules)
     if normal == _normal_form(actual, rules) and (normal or rules.empty_matches):
         return NORMALIZED

@@ -16,9 +16,18 @@ from arabic_agent_eval._version import __version__
 from arabic_agent_eval.diagnosis import Loss, diagnose
 from arabic_agent_eval.errors import UnknownCategory, UsageError
 from arabic_agent_eval.formats import Reply, read_calls
-from arabic_agent_eval.grading import PLAIN_TYPES, WILDCARD, Expectation, Verdict, compare_arguments, expected_call
+from arabic_agent_eval.grading import (
+    PLAIN_TYPES,
+    WILDCARD,
+    Expectation,
+    Verdict,
+    compare_arguments,
+    expected_call,
+    is_identical,
+)
 from arabic_agent_eval.items import CATEGORIES, AnswerKey, ExpectedCall, Item
 from arabic_agent_eval.rules import AXES, CANONICAL, RULES, V0_1, Rules, composition
+from arabic_agent_eval.strictjson import too_deep
 from arabic_agent_eval.text import normalize_arabic
 from arabic_agent_eval.tools import Call
 
@@ -218,12 +227,15 @@ def score_function_call(
         return (0.0, 0.0, 0.0) if expected_fn is not None else (1.0, 1.0, 1.0)
     if expected_fn is None:
         return (0.0, 0.0, 0.0)
-    function = 1.0 if expected_fn in {actual_fn, WILDCARD} else 0.0
-    if type(actual_args) is dict and type(expected_args) is dict:
+    if type(actual_fn) is type(expected_fn) is str and type(actual_args) is type(expected_args) is dict:
+        function = 1.0 if expected_fn in {actual_fn, WILDCARD} else 0.0
         kinds = set(map(type, actual_args.values()))
-        if kinds <= PLAIN_TYPES and actual_args == expected_args and kinds == set(map(type, expected_args.values())):
+        if actual_args == expected_args and (
+            (kinds <= PLAIN_TYPES and kinds == set(map(type, expected_args.values())))
+            or is_identical(expected_args, actual_args)
+        ):
             return function, 1.0, 1.0
-        if kinds <= _FLAT:
+        if kinds <= _FLAT or not too_deep(actual_args):
             argument, arabic = compare_arguments(expected_args, actual_args)
             return function, argument, 1.0 if arabic is None else arabic
     expected = expected_call({"function": expected_fn, "arguments": expected_args})

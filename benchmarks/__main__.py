@@ -60,10 +60,9 @@ def wall_of(command: list[str], rounds: int) -> float:
 
 def functions(rounds: int) -> list[tuple[str, str, str]]:
     """One call at a time: the function, and the compiled path, against the straightforward one."""
-    rows, replies = workload.sample()
     pairs = [
         (expected["function"], call["function"], expected.get("arguments", {}), call["arguments"])
-        for row, calls in zip(rows, replies, strict=True)
+        for row, calls in workload.answers()
         for expected, call in zip(row["expected_calls"], calls, strict=False)
     ]
     compiled = [

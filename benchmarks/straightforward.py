@@ -9,7 +9,11 @@ from typing import Any
 
 
 def has_arabic(value: object) -> bool:
-    """Whether a text has a character of the two Arabic blocks."""
+    """Whether a text, or any text inside a container, has a character of the two Arabic blocks."""
+    if isinstance(value, list):
+        return any(map(has_arabic, value))
+    if isinstance(value, dict):
+        return any(map(has_arabic, value.values()))
     return isinstance(value, str) and any("\u0600" <= c <= "\u06ff" or "\u0750" <= c <= "\u077f" for c in value)
 
 
@@ -34,7 +38,15 @@ def text_of(value: object) -> str:
 
 
 def rung(expected: object, actual: object) -> float:
-    """The ladder of the specification."""
+    """The ladder of the specification, members of containers included."""
+    if isinstance(expected, list) or isinstance(actual, list):
+        if not isinstance(expected, list) or not isinstance(actual, list) or len(expected) != len(actual):
+            return 0.0
+        return min((rung(one, other) for one, other in zip(expected, actual, strict=True)), default=1.0)
+    if isinstance(expected, dict) or isinstance(actual, dict):
+        if not isinstance(expected, dict) or not isinstance(actual, dict):
+            return 0.0
+        return min((rung(value, actual.get(name)) for name, value in expected.items()), default=1.0)
     left, right = text_of(expected).strip(), text_of(actual).strip()
     if left == right:
         return 1.0

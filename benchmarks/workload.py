@@ -1,4 +1,8 @@
-"""Files to measure on: the bundled sample set, its items and replies repeated under new ids."""
+"""Files to measure on: the bundled sample set, its items and replies repeated under new ids.
+
+Of four answers to an item three are the expected calls and one is the sample's own reply, which is wrong in about half
+of the items: together a model that is right on some nine items in ten.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,24 @@ from typing import Any
 from arabic_agent_eval.bundled import find_items, find_replies
 from arabic_agent_eval.formats import read_calls, read_reply
 from arabic_agent_eval.items import ItemSet
+
+
+RIGHT_OF_FOUR = 3
+
+
+def right_calls(row: dict[str, Any]) -> list[dict[str, Any]]:
+    """The expected calls of an item, as a model that is right would make them."""
+    return [{"function": c["function"], "arguments": c.get("arguments", {})} for c in row["expected_calls"]]
+
+
+def answers() -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
+    """Items with answers, four to each item."""
+    rows, replies = sample()
+    return [
+        (row, right_calls(row) if turn < RIGHT_OF_FOUR else reply)
+        for turn in range(RIGHT_OF_FOUR + 1)
+        for row, reply in zip(rows, replies, strict=True)
+    ]
 
 
 def sample() -> tuple[list[dict[str, Any]], list[list[dict[str, Any]]]]:
@@ -29,11 +51,11 @@ def _line(row: dict[str, Any]) -> str:
 
 def write_pair(folder: Path, count: int) -> tuple[Path, Path, Path]:
     """``count`` items, and a reply to each as calls and as OpenAI tool calls: three paths."""
-    items, calls = sample()
+    pairs = answers()
     paths = folder / "items.jsonl", folder / "calls.jsonl", folder / "tool_calls.jsonl"
     streams = [path.open("w", encoding="utf-8") for path in paths]
     for number in range(count):
-        row, made = items[number % len(items)], calls[number % len(items)]
+        row, made = pairs[number % len(pairs)]
         id_ = f"{row['id']}-{number}"
         streams[0].write(_line({**row, "id": id_}))
         streams[1].write(_line({"id": id_, "actual_calls": made}))
@@ -54,11 +76,11 @@ def _tool_call(call: dict[str, Any], number: int) -> dict[str, Any]:
 
 def write_epochs(folder: Path, replies: int) -> tuple[Path, Path]:
     """The sample items, and this many replies to them in as many epochs as that takes."""
-    items, calls = sample()
+    pairs = answers()
+    items = len(pairs) // (RIGHT_OF_FOUR + 1)
     path = folder / f"epochs-{replies}.jsonl"
     with path.open("w", encoding="utf-8") as stream:
         for number in range(replies):
-            place = number % len(items)
-            epoch = number // len(items)
-            stream.write(_line({"id": items[place]["id"], "epoch": epoch, "actual_calls": calls[place]}))
+            row, made = pairs[number % len(pairs)]
+            stream.write(_line({"id": row["id"], "epoch": number // items, "actual_calls": made}))
     return find_items("sample"), path

@@ -1,8 +1,7 @@
 """A reward for training: the total of each completion, from 0 to 1.
 
 Trainers that sample several completions of one prompt call a function with lists and want a number for each. An item
-is compiled once and asked many times; causes are left out, which makes grading several times faster. Run it with
-``python examples/reward.py``.
+is compiled once and asked many times; causes are left out, which is faster. Run it with ``python examples/reward.py``.
 """
 
 # ruff: noqa: T201 - an example prints what it found
