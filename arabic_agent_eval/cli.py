@@ -301,7 +301,9 @@ def _progress() -> Iterator[Progress | None]:
 
 def _show(summary: Summary, layout: Layout, *, as_json: bool) -> None:
     if as_json:
-        _write(msgspec.json.format(msgspec.json.encode(summary), indent=2) + b"\n")
+        from arabic_agent_eval.summary import summary_json
+
+        _write(summary_json(summary) + b"\n")
     elif layout is Layout.MARKDOWN:
         from arabic_agent_eval.reports.markdown import markdown
 

@@ -85,7 +85,7 @@ def read_reply(row: Mapping[str, Any], *, format: str = "auto") -> Reply:  # noq
 
 def _item_id(row: Mapping[str, Any]) -> str:
     # In a batch of OpenAI's, ``id`` is the request's and ``custom_id`` the item's.
-    field = next((name for name in ("custom_id", "item_id", "id") if name in row), None)
+    field = next((name for name in ("custom_id", "item_id", "id") if row.get(name) is not None), None)
     if field is None:
         raise DataError("the row does not say which item it answers.", field="id", remedy="Add the item's 'id'.")
     value = row[field]

@@ -103,9 +103,17 @@ _decode_arguments = msgspec.json.Decoder(dict[str, Any]).decode
 def _written_calls(tool_calls: Iterable[_ToolCall]) -> list[ExpectedCall] | None:
     """The calls whose arguments are the text of an object; None where any is not."""
     try:
-        return [ExpectedCall(call.function.name, _decode_arguments(call.function.arguments)) for call in tool_calls]
+        return [ExpectedCall(call.function.name, _decode_arguments(_shallow(call.function))) for call in tool_calls]
     except (msgspec.MsgspecError, RecursionError, UnicodeEncodeError):
         return None
+
+
+def _shallow(function: _NamedFunction) -> str:
+    """The text of arguments that cannot nest too deep, since nothing nests deeper than it has opening brackets."""
+    text = function.arguments
+    if text.count("{") + text.count("[") > MAX_DEPTH:
+        raise msgspec.DecodeError
+    return text
 
 
 class RangeGrader:
@@ -185,7 +193,7 @@ class RangeGrader:
             elif not calls and not causes and expected:
                 outcomes[key.id] = nothing
             else:
-                if not plain and any(too_deep(call.arguments) for call in expected):
+                if not plain and any(too_deep([call.arguments, call.accept], MAX_DEPTH + 1) for call in expected):
                     self.items[item_id]  # which refuses it, and says where it stands
                 outcomes[key.id] = self._judge(Expectation.of(key, rules), item_id, calls, line, part, perfect.facts)
 
@@ -237,10 +245,9 @@ class RangeGrader:
         part: RangeResult,
         facts: ItemFacts,
     ) -> Outcome:
-        if line.count(b"{") + line.count(b"[") > MAX_DEPTH:  # nothing nests deeper than it has opening brackets
-            made = [Call.read(call.function, call.arguments) for call in calls]
-        else:
-            made = [Call(call.function, call.arguments) for call in calls]
+        deep = line.count(b"{") + line.count(b"[") > MAX_DEPTH
+        read = Call.read if deep or not all(call.function for call in calls) else Call
+        made = [read(call.function, call.arguments) for call in calls]
         causes = self.options.causes
         verdict = expectation.judge(made, evidence=causes)
         lost: tuple[LossKey, ...] = ()

@@ -65,6 +65,7 @@ class Summary(msgspec.Struct, frozen=True):
         axes: the axes of the whole run, weighted like the overall score.
         exact_match: the share of items with every axis 1; right_function: the share of answers whose every slot
             has the right function.
+        arabic_applicable: scored items that expected something Arabic; not_arabic: those that did not.
         lost: cause → points, summing to 1 − overall; None without causes.
         lost_by_axis: cause → axis → points, the same points.
         lost_arguments: cause → argument names, the most frequent first, with how many answers lost there.
@@ -82,6 +83,7 @@ class Summary(msgspec.Struct, frozen=True):
     exact_match: float | None
     right_function: dict[str, int]
     arabic_applicable: int
+    not_arabic: int
     lost: dict[str, float] | None
     lost_by_axis: dict[str, dict[str, float]] | None
     lost_arguments: dict[str, dict[str, int]] | None
@@ -89,6 +91,19 @@ class Summary(msgspec.Struct, frozen=True):
     unscored_reasons: dict[str, int]
     rules: str
     signature: str
+
+
+_OF_CAUSES = ("lost", "lost_by_axis", "lost_arguments", "examples")
+
+
+def summary_json(summary: Summary) -> bytes:
+    """The summary as ``--json`` prints it; what only causes give is absent without them."""
+    document = msgspec.to_builtins(summary)
+    for holder in (document, *document["categories"].values(), *document["dialects"].values()):
+        for name in _OF_CAUSES:
+            if holder.get(name, ...) is None:
+                del holder[name]
+    return msgspec.json.format(msgspec.json.encode(document), indent=2)
 
 
 class _Alike:
@@ -175,6 +190,7 @@ def summarize(
         exact_match=_mean(scored, lambda one: one.exact) if scored else None,
         right_function={"right": sum(one.right * one.items for one in scored), "of": coverage.scored},
         arabic_applicable=_applicable(scored),
+        not_arabic=_size(one for one in scored if not one.facts.arabic),
         lost=None if lost is None else _over_axes(lost),
         lost_by_axis=lost,
         lost_arguments=_lost_arguments(tally) if causes else None,

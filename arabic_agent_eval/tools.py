@@ -37,7 +37,7 @@ class Call(msgspec.Struct, frozen=True):
     @classmethod
     def read(cls, function: object, arguments: object) -> Self:
         """A call from a name and arguments as they came: an object, JSON text, or nothing (ruling 12)."""
-        if not isinstance(function, str):
+        if not isinstance(function, str) or not function:
             return cls(None, error="malformed_call", raw={"function": function, "arguments": arguments})
         if type(arguments) is dict and not too_deep(arguments):
             return cls(function, arguments)

@@ -14,7 +14,6 @@ from arabic_agent_eval.bundled import find_items, find_replies
 from arabic_agent_eval.formats import read_calls, read_reply
 from arabic_agent_eval.items import ItemSet
 
-
 RIGHT_OF_FOUR = 3
 
 

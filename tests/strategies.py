@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from collections import OrderedDict, UserDict
+from decimal import Decimal
+from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 from hypothesis import strategies as st
 
 LETTERS = "ابتثجحخدذرزسشصضطظعغفقكلمنهويىةآأإءؤئٱیک\u0640\u064b\u064e\u0651\u200f٠٣۳،aAbBZz019 -.,"
@@ -46,3 +51,89 @@ def related(draw: st.DrawFn) -> tuple[list[dict[str, Any]], list[dict[str, Any]]
     if draw(st.booleans()):
         actual = draw(st.permutations(actual))
     return expected, list(actual) + draw(call_lists(2))
+
+
+def perfect_value(draw: st.DrawFn, expected: Any, accepted: list[Any]) -> Any:
+    """A value that is exactly right: the expected one, one that is accepted too, or anything for a wildcard."""
+    if expected == "*":
+        return draw(values.filter(lambda value: value is not None))
+    return draw(st.sampled_from([expected, *(other for other in accepted if other is not None)]))
+
+
+@st.composite
+def answered(draw: st.DrawFn) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Expected calls, with other accepted values, and a perfect answer to them: extra keys, nulls and all."""
+    expected = draw(call_lists())
+    actual = []
+    for place, call in enumerate(expected):
+        accept = {name: draw(st.lists(values, max_size=2)) for name in call["arguments"] if draw(st.booleans())}
+        expected[place] = call | {"accept": accept}
+        given = {
+            name: perfect_value(draw, value, accept.get(name, []))
+            for name, value in call["arguments"].items()
+            if value is not None or draw(st.booleans())
+        }
+        name = draw(names) if call["function"] == "*" else call["function"]
+        actual.append({"function": name, "arguments": draw(st.just({"more": 1}) | st.just({})) | given})
+    return expected, actual
+
+
+json_values = st.recursive(
+    scalars | st.none(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
+    max_leaves=10,
+)
+"""Anything that JSON can say."""
+
+sent_calls = st.one_of(
+    calls,
+    json_values,
+    st.fixed_dictionaries({}, optional={"function": json_values | names, "arguments": json_values}),
+    st.builds(lambda name, text: {"function": name, "arguments": text}, names, st.text('{}[]":\\,a1ج ', max_size=20)),
+)
+"""What stands in a list of calls when a model wrote it: calls, and whatever else."""
+
+
+class Unruly:
+    """An object that can be neither written nor compared."""
+
+    def __str__(self) -> str:
+        raise RuntimeError
+
+    __repr__ = __str__
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Text(str):
+    """Text of a subclass, as enumerations and arrays have it."""
+
+    __slots__ = ()
+
+
+_circle: list[Any] = []
+_circle.append(_circle)
+
+python_objects = st.recursive(
+    st.one_of(
+        values,
+        st.builds(Text, texts),
+        st.builds(Unruly),
+        st.sampled_from([math.nan, -math.inf, 1j, b"x", {1, 2}, range(3), object, _circle, "\ud800"]),
+        st.integers(6000, 6010).map(lambda size: 10**size),
+        st.sampled_from([Decimal("1.5"), np.float64(2), np.int64(3), np.str_("جدة"), np.array([1, 2]), np.array([])]),
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.tuples(inner),
+        st.dictionaries(st.sampled_from(["city", "n", 5, None, ("a",)]), inner, max_size=3),
+        st.dictionaries(st.sampled_from(["city", "n"]), inner, max_size=3).map(MappingProxyType),
+        st.dictionaries(st.sampled_from(["city", "n"]), inner, max_size=3).map(UserDict),
+        st.dictionaries(st.sampled_from(["city", "n"]), inner, max_size=3).map(OrderedDict),
+    ),
+    max_leaves=6,
+)
+"""What a Python caller can hand over as arguments: objects that no JSON holds, some of which cannot be compared."""

@@ -277,14 +277,10 @@ def test_expected_calls_of_every_kind():
         (Call(None, error="malformed_call"), "function"),
         ({"function": "f", "arguments": "{}"}, "arguments"),
         ({"function": "f", "arguments": []}, "arguments"),
-        ({"function": "f", "arguments": {"a": [[[]]] * 2}}, None),
     ],
 )
 def test_what_is_no_expected_call(call, field):
     """A caller's mistake in what is expected is an error with its field."""
-    if field is None:
-        assert expected_call(call).function == "f"
-        return
     with pytest.raises(DataError) as raised:
         expected_call(call)
     assert raised.value.field == field

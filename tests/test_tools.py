@@ -84,10 +84,11 @@ def test_calls_are_taken_as_they_are():
 
 @given(values, st.text(max_size=5) | values)
 def test_reading_never_raises(arguments, function):
-    """Whatever JSON a model sends, it becomes a call; only text is a name."""
+    """Whatever JSON a model sends, it becomes a call; only text that is not empty is a name."""
     call = Call.of({"function": function, "arguments": arguments})
 
-    assert (call.function is None) == (not isinstance(function, str)) == (call.error == "malformed_call")
+    named = isinstance(function, str) and function != ""
+    assert (call.function is None) == (not named) == (call.error == "malformed_call")
     assert isinstance(call.arguments, dict)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import unicodedata
 from typing import TYPE_CHECKING, Any
 
@@ -36,16 +37,14 @@ def print_row(row: GradedRow, pairs: list[tuple[int | None, int | None]], consol
         console: where to print.
     """
     dialect = f" · {row.dialect}" if row.dialect else ""
-    console.print(Text(safe(f"{row.item_id} · {row.category}{dialect} · epoch {row.epoch}", console), style="bold"))
+    epoch = f" · epoch {row.epoch}" if row.epoch else ""
+    console.print(Text(safe(f"{row.item_id} · {row.category}{dialect}{epoch}", console), style="bold"))
     if row.instruction:
         console.print(Text(safe(row.instruction, console)))
     if row.total is None:
         console.print(Text(f"Unscored: {safe(row.reason or 'no reason given', console)}"))
         return
-    axes = ", ".join(
-        f"{AXIS_WORDS[axis]} {number(getattr(row, axis))}" for axis in AXES if getattr(row, axis) is not None
-    )
-    console.print(Text(f"Score {number(row.total)}: {axes}"))
+    console.print(Text(f"Score {number(row.total)}: {_axes(row)}"))
     actual = row.actual_calls or []
     for place, other in pairs:
         expected_call = None if place is None else row.expected_calls[place]
@@ -71,19 +70,43 @@ def _print_pair(
     console.print(
         Text(f"{number_shown}. expected {safe(wanted, console)}   actual {safe(called, console)}", style="bold")
     )
+    whole = [loss for loss in losses if loss.argument is None]
     if actual is not None and actual.error is not None:
         console.print(Text(f"   sent: {safe(_written(actual.raw)[:_COMPARED], console)}"))
-    if expected is not None:
-        given = {} if actual is None else actual.arguments
-        for name, value in expected.arguments.items():
+    elif actual is None or any(loss.cause in {"wrong_order", "missing_call"} for loss in whole):
+        _print_apart(expected, actual, console)
+    else:
+        _print_arguments(expected, actual, losses, console)
+    for cause in dict.fromkeys(loss.cause for loss in whole):
+        points = math.fsum(loss.points for loss in whole if loss.cause == cause)
+        times = max(loss.count for loss in whole if loss.cause == cause)
+        often = f" ×{times}" if times > 1 else ""
+        console.print(Text(f"   −{number(points)} {cause}{often}: {words(cause, 'en')}", style="red"))
+    if expected is not None and expected.result is not msgspec.UNSET:
+        console.print(Text(f"   the tool answers: {safe(_written(expected.result)[:_COMPARED], console)}", style="dim"))
+
+
+def _axes(row: GradedRow) -> str:
+    values = {axis: number(getattr(row, axis)) for axis in AXES if getattr(row, axis) is not None}
+    if not row.arabic_applicable:
+        values["arabic_preservation"] = "not applicable"
+    return ", ".join(f"{AXIS_WORDS[axis]} {value}" for axis, value in values.items())
+
+
+def _print_apart(expected: ExpectedCall | None, actual: Call | None, console: Console) -> None:
+    """Two calls that do not belong together: their arguments are not compared."""
+    for word, call in (("expected", expected), ("actual  ", actual)):
+        if call is not None:
+            console.print(Text(f"       {word} {safe(_written(call.arguments)[:_COMPARED], console)}"))
+
+
+def _print_arguments(expected: ExpectedCall | None, actual: Call, losses: list[Loss], console: Console) -> None:
+    for name, value in (expected.arguments if expected is not None else {}).items():
+        if value is not None:
             found = [loss for loss in losses if loss.argument == name]
-            if value is not None and (actual is None or actual.error is None):
-                _print_argument(name, value, given.get(name), found, console)
-    if actual is not None and actual.error is None:
-        _print_surplus(actual, expected, console)
-    for cause in dict.fromkeys(loss.cause for loss in losses if loss.argument is None):
-        points = sum(loss.points for loss in losses if loss.cause == cause and loss.argument is None)
-        console.print(Text(f"   −{number(points)} {cause}: {words(cause, 'en')}", style="red"))
+            others = expected is not None and bool(expected.accept) and name in (expected.accept or {})
+            _print_argument(name, value, actual.arguments.get(name), found, console, others=others)
+    _print_surplus(actual, expected, console)
 
 
 def _belongs(loss: Loss, place: int | None, other: int | None) -> bool:
@@ -92,9 +115,12 @@ def _belongs(loss: Loss, place: int | None, other: int | None) -> bool:
     return place is not None and loss.call == place
 
 
-def _print_argument(name: str, expected: Any, actual: Any, losses: list[Loss], console: Console) -> None:
+def _print_argument(
+    name: str, expected: Any, actual: Any, losses: list[Loss], console: Console, *, others: bool
+) -> None:
     if not losses and actual is not None:
-        console.print(Text(f"   = {safe(name, console)}: {safe(_written(actual)[:_COMPARED], console)}"))
+        note = " (accepted)" if others and actual != expected else ""
+        console.print(Text(f"   = {safe(name, console)}: {safe(_written(actual)[:_COMPARED], console)}{note}"))
         return
     wanted, given = _written(losses[0].expected if losses else expected), _written(actual)
     left, right, named = compare_letters(wanted, given)
@@ -104,7 +130,7 @@ def _print_argument(name: str, expected: Any, actual: Any, losses: list[Loss], c
     if named and actual is not None:
         console.print(Text(f"       differs  {named}", style="dim"))
     for cause in dict.fromkeys(loss.cause for loss in losses):
-        points = sum(loss.points for loss in losses if loss.cause == cause)
+        points = math.fsum(loss.points for loss in losses if loss.cause == cause)
         console.print(Text(f"       −{number(points)} {cause}: {words(cause, 'en')}", style="red"))
 
 
@@ -134,11 +160,16 @@ def compare_letters(expected: str, actual: str) -> tuple[str, str, str]:
     left, right, named = [], [], []
     for kind, i, j, k, m in matcher.get_opcodes():
         same = kind == "equal"
-        left.append(expected[i:j] if same or i == j else f"[{expected[i:j]}]")
-        right.append(actual[k:m] if same or k == m else f"[{actual[k:m]}]")
+        left.append(expected[i:j] if same or i == j else _marked(expected[i:j]))
+        right.append(actual[k:m] if same or k == m else _marked(actual[k:m]))
         if not same:
             named.append(f"{_names(expected[i:j])} → {_names(actual[k:m])}")
     return "".join(left), "".join(right), "; ".join(named[:_NAMED])
+
+
+def _marked(text: str) -> str:
+    """A stretch in brackets; a mark that would hang on the bracket gets a dotted circle to stand on."""
+    return f"[\u25cc{text}]" if unicodedata.combining(text[0]) else f"[{text}]"
 
 
 def _names(text: str) -> str:

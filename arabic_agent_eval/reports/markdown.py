@@ -30,7 +30,7 @@ def markdown(summary: Summary) -> str:
     reasons = {plain(reason): count for reason, count in summary.unscored_reasons.items()}
     head = (
         f"{coverage_line(coverage.scored, coverage.total, reasons)}. Right function in {right['right']:,} of "
-        f"{right['of']:,} answers; every axis 1 in {number(summary.exact_match)} of the items."
+        f"{right['of']:,} answers; exact match {number(summary.exact_match)}."
     )
     parts = [
         f"# Arabic agent evaluation: {number(summary.overall)} ({summary.grade or 'nothing scored'})",
@@ -40,6 +40,8 @@ def markdown(summary: Summary) -> str:
         "## Dialects",
         _groups(summary.dialects, weights=False),
     ]
+    if summary.not_arabic:
+        parts.append(f"{summary.not_arabic:,} of these items expect nothing Arabic and count 1 under Arabic kept.")
     if summary.lost is not None:
         parts += ["## Where the points went", _losses(summary)]
     parts.append(f"Signature: `{name_invisible(summary.signature).replace('`', '')}`")
@@ -70,7 +72,7 @@ def _losses(summary: Summary) -> str:
     for cause, points in lost.items():
         names = (summary.lost_arguments or {}).get(cause, {})
         examples = (summary.examples or {}).get(cause, [])
-        example = f"{plain(examples[0].expected)} → {plain(examples[0].actual)}" if examples else ""
-        rows.append([plain(cause), number(points), plain(argument_names(names)), example])
+        example = [plain(examples[0].expected), plain(examples[0].actual)] if examples else ["", ""]
+        rows.append([plain(cause), number(points), plain(argument_names(names)), *example])
     note = f"Points of the score; all causes sum to 1 − {number(summary.overall)}."
-    return note + "\n\n" + _table(["cause", "points", "arguments (answers)", "example, expected → actual"], rows)
+    return note + "\n\n" + _table(["cause", "points", "where (how often)", "an example: expected", "actual"], rows)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from arabic_agent_eval.tally import Example
 
 _FIRST_STRONG_ISOLATE, _POP_ISOLATE = "\u2068", "\u2069"
-_CAUSES_SHOWN = 12
+_CAUSES_SHOWN = 16
 
 
 def safe(text: str, console: Console) -> str:
@@ -35,6 +35,7 @@ def print_summary(summary: Summary, console: Console) -> None:
     _print_head(summary, console)
     console.print(_groups("Category", summary.categories, console, weights=True))
     console.print(_groups("Dialect", summary.dialects, console, weights=False))
+    _print_applicable(summary, console)
     if summary.lost is not None:
         _print_losses(summary, console)
     console.print(Text(f"Signature  {name_invisible(summary.signature)}", style="dim"), soft_wrap=True)
@@ -48,10 +49,17 @@ def _print_head(summary: Summary, console: Console) -> None:
     console.print(Text(coverage_line(coverage.scored, coverage.total, _safe_keys(summary.unscored_reasons))))
     right = summary.right_function
     console.print(
-        Text(f"Right function in {right['right']:,} of {right['of']:,} answers; every axis 1 in ")
+        Text(f"Right function in {right['right']:,} of {right['of']:,} answers; exact match ")
         .append(number(summary.exact_match))
-        .append(f" of the items; rules {summary.rules}")
+        .append(f"; rules {summary.rules}")
     )
+
+
+def _print_applicable(summary: Summary, console: Console) -> None:
+    """Preservation is 1 where nothing Arabic was expected (ruling 10), and a reader must know how often."""
+    if summary.not_arabic:
+        note = f"{summary.not_arabic:,} of these items expect nothing Arabic and count 1 under Arabic kept.\n"
+        console.print(Text(note, style="dim"))
 
 
 def _safe_keys(reasons: dict[str, int]) -> dict[str, int]:
@@ -81,7 +89,7 @@ def _print_losses(summary: Summary, console: Console) -> None:
     table = Table(box=SIMPLE, pad_edge=False, header_style="bold")
     table.add_column("Cause", no_wrap=True)
     table.add_column("points", justify="right", no_wrap=True)
-    table.add_column("arguments (answers) · an example, expected → actual", overflow="fold")
+    table.add_column("where (how often) · an example", overflow="fold")
     for cause in list(lost)[:_CAUSES_SHOWN]:
         table.add_row(cause, number(lost[cause]), _evidence(summary, cause, console))
     console.print(table)
@@ -102,4 +110,5 @@ def _evidence(summary: Summary, cause: str, console: Console) -> Text:
 
 def _example(example: Example, console: Console) -> str:
     name = f"{example.argument}: " if example.argument else ""
-    return f"{safe(name, console)}{safe(example.expected, console)} → {safe(example.actual, console)}"
+    # Latin words between the two keep them apart where a terminal runs Arabic on from right to left.
+    return f"{safe(name, console)}expected {safe(example.expected, console)}, actual {safe(example.actual, console)}"
