@@ -77,19 +77,28 @@ def holds_arabic(value: Any) -> bool:
     return any(any_arabic(text) for text in strings(value))
 
 
+def one_argument(expected: Any, given: Any, accepted: list[Any]) -> tuple[float, float | None]:
+    """The credit of one argument and whether its Arabic was kept, None where nothing Arabic was expected."""
+    if expected == "*" and isinstance(expected, str):
+        return (0.0 if given is None else 1.0), None
+    if given is None:
+        return 0.0, 0.0 if holds_arabic(expected) else None
+    others = [rung(other, given) for other in accepted if other is not None]
+    credit = max([rung(expected, given), *others])
+    if not holds_arabic(expected):
+        return credit, None
+    # An accepted value counts only where the expected one is not there already.
+    is_accepted = rung(expected, given) < 1.0 and any(other > 0.0 for other in others)
+    return credit, 1.0 if is_accepted or holds_arabic(given) else 0.0
+
+
 def one_call(expected: dict[str, Any], actual: dict[str, Any]) -> tuple[float, float, float]:
     function = 1.0 if expected["function"] in {"*", actual["function"]} else 0.0
     wanted = {key: value for key, value in expected["arguments"].items() if value is not None}
-    credit, kept = [], []
-    for key, value in wanted.items():
-        given = actual["arguments"].get(key)
-        if value == "*" and isinstance(value, str):
-            credit.append(1.0 if given is not None else 0.0)
-            continue
-        credit.append(0.0 if given is None else rung(value, given))
-        if holds_arabic(value):
-            kept.append(1.0 if given is not None and holds_arabic(given) else 0.0)
-    argument = sum(credit) / len(credit) if credit else 1.0
+    accept = expected.get("accept", {})
+    found = [one_argument(value, actual["arguments"].get(key), accept.get(key, [])) for key, value in wanted.items()]
+    kept = [share for _, share in found if share is not None]
+    argument = sum(credit for credit, _ in found) / len(found) if found else 1.0
     return function, argument, sum(kept) / len(kept) if kept else 1.0
 
 
@@ -110,27 +119,33 @@ def by_place(expected: list[Any], actual: list[Any]) -> list[tuple[float, float,
     return slots
 
 
-def item(
-    expected: list[Any], actual: list[Any], *, category: str = "multi_step", ordered: bool = True
-) -> tuple[float, float, float]:
-    """The three axes; for unordered items by trying every order of the actual calls."""
+Axes = tuple[float, float, float]
+
+
+def mean(slots: list[Axes]) -> Axes:
+    function, argument, arabic = (math.fsum(column) / len(slots) for column in zip(*slots, strict=True))
+    return function, argument, arabic
+
+
+def item(expected: list[Any], actual: list[Any]) -> Axes:
+    """The three axes of an item whose calls are compared place by place."""
     if not expected:
         return (0.0, 0.0, 0.0) if actual else (1.0, 1.0, 1.0)
+    return mean(by_place(expected, actual))
+
+
+def best(expected: list[Any], actual: list[Any], category: str) -> list[Axes]:
+    """The axes of every assignment whose total is the best there is, by trying every order of the actual calls."""
+    if not expected:
+        return [item(expected, actual)]
     size = max(len(expected), len(actual))
-    if ordered:
-        slots = by_place(expected, actual)
-    else:
-        padded = actual + [None] * (size - len(actual))
-        slots = max(
-            (_slots(expected, order) for order in itertools.permutations(padded)),
-            key=lambda found: math.fsum(total(axes, category) for axes in found),
-        )
-    return tuple(math.fsum(column) / size for column in zip(*slots, strict=True))  # type: ignore[return-value]
-
-
-def _slots(expected: list[Any], order: tuple[Any, ...]) -> list[tuple[float, float, float]]:
-    slots = []
-    for place, call in enumerate(order):
-        missing = call is None or place >= len(expected)
-        slots.append((0.0, 0.0, 0.0) if missing else one_call(expected[place], call))
-    return slots
+    table = [[one_call(wanted, call) for call in actual] for wanted in expected]
+    found = []
+    for order in itertools.permutations(range(size)):
+        slots = [(0.0, 0.0, 0.0)] * size
+        for place, other in enumerate(order):
+            if place < len(expected) and other < len(actual):
+                slots[place] = table[place][other]
+        found.append(mean(slots))
+    highest = max(total(axes, category) for axes in found)
+    return [axes for axes in found if total(axes, category) > highest - 1e-8]

@@ -148,5 +148,5 @@ def test_every_cause_has_words():
 def test_words_speak_the_language_asked_for():
     """Arabic for ``ar`` and its regions, English otherwise; an unknown cause is shown as it is."""
     assert words("spelling") == words("spelling", "fr") == "Written with another alef, ya, ta marbuta or tatweel."
-    assert words("spelling", "ar-EG") == "كُتبت بألف أو ياء أو تاء مربوطة مختلفة أو بتطويل."
+    assert words("spelling", "ar-EG") == "كُتبت بصورة أخرى للألف أو الياء أو التاء المربوطة، أو بتطويل."
     assert words("new_cause", "ar") == "new_cause"

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from arabic_agent_eval.tools import Call
 
 _COMPARED = 400  # characters of a value that are compared letter by letter
+_SLOTS = 50  # calls that are shown
 _NAMED = 6  # differing characters that are named
 
 
@@ -46,10 +47,12 @@ def print_row(row: GradedRow, pairs: list[tuple[int | None, int | None]], consol
         return
     console.print(Text(f"Score {number(row.total)}: {_axes(row)}"))
     actual = row.actual_calls or []
-    for place, other in pairs:
+    for place, other in pairs[:_SLOTS]:
         expected_call = None if place is None else row.expected_calls[place]
         actual_call = None if other is None else actual[other]
         _print_pair(row, (place, other), expected_call, actual_call, console)
+    if len(pairs) > _SLOTS:
+        console.print(f"\n… and {len(pairs) - _SLOTS:,} more calls.")
     if not pairs:
         console.print("Nothing was expected and nothing was called.")
 
