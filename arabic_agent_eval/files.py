@@ -113,11 +113,14 @@ class WholeFile:
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path = path.resolve()  # a link keeps pointing, and what it points to is replaced
         self._stream: IO[bytes] | None = None
         self._temporary: str | None = None
 
     def __enter__(self) -> Self:
+        if self.path.exists() and not self.path.is_file():
+            what = "a folder" if self.path.is_dir() else "not a regular file"
+            raise OutputError(f"{self.path}: the result cannot be written there: it is {what}.")
         folder = self.path.parent
         try:
             handle, self._temporary = tempfile.mkstemp(prefix=f".{self.path.name[:80]}.", suffix=".part", dir=folder)

@@ -208,6 +208,7 @@ def expects_arabic(calls: Sequence[ExpectedCall]) -> bool:
 _UNSAFE_NUMBERS = (0, 1)  # Python calls these equal to False and True
 _SAFE_LIMIT = 2**53
 _SHALLOW = 16
+_JSON_SCALARS = frozenset({str, int, float, bool, type(None)})  # a caller's own objects may say anything of equality
 
 
 def _is_plain(call: Call) -> bool:
@@ -230,7 +231,7 @@ def is_identical(expected: Any, actual: Any, depth: int = 0) -> bool:
         return len(expected) == len(actual) and all(
             is_identical(one, other, depth + 1) for one, other in zip(expected, actual, strict=True)
         )
-    return bool(expected == actual)
+    return kind in _JSON_SCALARS and bool(expected == actual)
 
 
 # --- one item ------------------------------------------------------------------------------------------------
@@ -296,7 +297,7 @@ class Expectation:
             calls: the calls in order; a tuple is compared fastest.
             evidence: whether to keep how each argument compared; the numbers do not depend on it.
         """
-        if calls == self._right and self._is_right(calls):
+        if self._right is not None and self._is_right(calls):
             return self._perfect
         size = len(calls)
         if not self.size:
@@ -316,11 +317,17 @@ class Expectation:
         return Verdict(function, argument, 1.0 if arabic is None else arabic, matches, 1, 1)
 
     def _is_right(self, calls: Sequence[Call]) -> bool:
-        """Whether calls that Python calls equal to right ones are right: it also says so of 1 and true."""
+        """Whether calls are those that were right before.
+
+        Python also calls 1 and true equal, and a caller's own objects may answer anything, so kinds are compared first.
+        """
+        right = self._right or ()
         if self._plain:
-            return all(map(_is_plain, calls))
-        pairs = zip(self._right or (), calls, strict=True)
-        return all(is_identical(right.arguments, call.arguments) for right, call in pairs)
+            return all(map(_is_plain, calls)) and calls == right
+        return len(calls) == len(right) and all(
+            call.function == one.function and call.error is None and is_identical(one.arguments, call.arguments)
+            for one, call in zip(right, calls, strict=True)
+        )
 
     def _learn(self, calls: Sequence[Call]) -> None:
         """Remember calls that were right in every respect, so that the same ones are recognised at sight."""
@@ -448,6 +455,8 @@ def expected_call(call: ExpectedCall | Call | Mapping[str, Any]) -> ExpectedCall
         return call
     if isinstance(call, Call):
         call = {"function": call.function, "arguments": call.arguments}
+    if not isinstance(call, Mapping):
+        raise DataError("an expected call must be a Call or a mapping with 'function' and 'arguments'.")
     function, arguments = call.get("function"), call.get("arguments")
     arguments = {} if arguments is None else arguments
     if not isinstance(function, str):
@@ -455,9 +464,6 @@ def expected_call(call: ExpectedCall | Call | Mapping[str, Any]) -> ExpectedCall
     if not isinstance(arguments, Mapping) or too_deep(arguments):
         raise DataError("expected arguments must be an object, at most 64 levels deep.", field="arguments")
     accept = call.get("accept") or {}
-    return ExpectedCall(function, dict(arguments), {name: list(values) for name, values in accept.items()})
-
-
-def is_full(value: float) -> bool:
-    """Whether an axis is 1, floating-point error aside."""
-    return math.isclose(value, 1.0, rel_tol=0.0, abs_tol=1e-12)
+    if not isinstance(accept, Mapping) or not all(isinstance(values, list | tuple) for values in accept.values()):
+        raise DataError("accepted values must be an object of argument name → list of values.", field="accept")
+    return ExpectedCall(function, dict(arguments), {name: list(values) for name, values in accept.items()} or None)

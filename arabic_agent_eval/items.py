@@ -158,8 +158,6 @@ def item_from_row(row: Any) -> Item:
         item = msgspec.convert(row, Item)
     except msgspec.ValidationError as error:
         raise validation_error(error) from None
-    except RecursionError:
-        raise DataError("the item is nested too deeply.") from None
     _check_depth(item)
     return item
 

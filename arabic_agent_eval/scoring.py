@@ -229,13 +229,11 @@ def score_function_call(
         return (0.0, 0.0, 0.0)
     if type(actual_fn) is type(expected_fn) is str and type(actual_args) is type(expected_args) is dict:
         function = 1.0 if expected_fn in {actual_fn, WILDCARD} else 0.0
-        kinds = set(map(type, actual_args.values()))
-        if actual_args == expected_args and (
-            (kinds <= PLAIN_TYPES and kinds == set(map(type, expected_args.values())))
-            or is_identical(expected_args, actual_args)
-        ):
+        kinds, wanted = set(map(type, actual_args.values())), set(map(type, expected_args.values()))
+        is_plain = kinds == wanted and kinds <= PLAIN_TYPES
+        if actual_args == expected_args if is_plain else is_identical(expected_args, actual_args):
             return function, 1.0, 1.0
-        if kinds <= _FLAT or not too_deep(actual_args):
+        if (kinds | wanted) <= _FLAT or not (too_deep(actual_args) or too_deep(expected_args)):
             argument, arabic = compare_arguments(expected_args, actual_args)
             return function, argument, 1.0 if arabic is None else arabic
     expected = expected_call({"function": expected_fn, "arguments": expected_args})

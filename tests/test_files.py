@@ -287,7 +287,7 @@ def test_folder_is_not_replaced(tmp_path):
     path = tmp_path / "out"
     path.mkdir()
 
-    with pytest.raises(OutputError, match="directory"):
+    with pytest.raises(OutputError, match="folder"):
         write_whole(path, b"x")
     assert path.is_dir()
     assert list(tmp_path.iterdir()) == [path]

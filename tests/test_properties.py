@@ -49,7 +49,7 @@ def assert_never_higher(after: Score, before: Score) -> None:
 # --- text ----------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=1000)
+@settings(max_examples=500)
 @given(st.text(st.characters(), max_size=30))
 def test_normalising_twice_is_normalising_once(text):
     """The normal form of a normal form is itself, for any text, lone surrogates included (ruling 4)."""

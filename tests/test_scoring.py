@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from types import MappingProxyType
 
+import numpy as np
 import pytest
 
 from arabic_agent_eval.errors import DataError, UnknownCategory, UsageError
@@ -72,6 +73,45 @@ def test_score_function_call(expected_fn, actual_fn, expected_args, actual_args,
     assert score_function_call(expected_fn, actual_fn, expected_args, actual_args) == pytest.approx(axes, abs=1e-12)
 
 
+def nested(depth: int) -> list:
+    """Lists inside one another."""
+    value: list = []
+    for _ in range(depth - 1):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(("depth", "argument"), [(16, 1.0), (17, 1.0), (63, 1.0), (64, 0.0), (100_000, 0.0)])
+def test_arguments_that_nest_too_deep(depth, argument):
+    """Objects of more than 64 levels are malformed, as JSON text and as Python's own (ruling 13)."""
+    expected = {"x": nested(min(depth, 63))}
+
+    for wanted in (expected, {"x": "*"}):
+        assert score_function_call("f", "f", wanted, {"x": nested(depth)}) == (1.0, argument, 1.0)
+    text = '{"x": ' + "[" * depth + "]" * depth + "}"
+    assert score_function_call("f", "f", expected, text) == (1.0, argument, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "argument"),
+    [
+        ((1,), (True,), 0.0),
+        ([1], [True], 0.0),
+        ({"n": 0}, {"n": False}, 0.0),
+        ([1, 2], np.array([1, 2]), 0.0),
+        ("[1 2]", np.array([1, 2]), 1.0),
+        (2, np.float64(2), 1.0),
+        ("جدة", np.str_("جدة"), 1.0),
+        ({"a": (1, "ب")}, {"a": [1, "ب"]}, 1.0),
+    ],
+)
+def test_a_caller_s_own_objects(expected, actual, argument):
+    """Python's tuples and numpy's values are compared by the rulings, not by Python's equality."""
+    assert score_function_call("f", "f", {"x": expected}, {"x": actual})[1] == argument
+    item = score_calls([{"function": "f", "arguments": {"x": expected}}], [Call("f", {"x": actual})], category="x")
+    assert item.argument_accuracy == argument
+
+
 @pytest.mark.parametrize(("expected_fn", "expected_args"), [(5, {}), ("f", []), ("f", "{}"), (5, {"x": 1})])
 def test_a_caller_s_mistake_is_an_error(expected_fn, expected_args):
     """What is expected must be a call: anything else is refused, whatever the model did."""
@@ -132,7 +172,7 @@ def test_exact():
     """A score is exact when every axis that it has is 1, a rounding error aside."""
     assert score(1.0).exact
     assert score(1.0 - 1e-13, "dialect_handling").exact
-    assert not score(0.9).exact
+    assert not score(1.0 - 1e-9).exact
     assert not Score("1", "dialect_handling", 1.0, 1.0, 1.0, dialect_understanding=0.0).exact
 
 
