@@ -5,8 +5,6 @@ graded under both rule sets. Then one field of ``Rules`` at a time is set from v
 canonical, and an answer is listed under each field that changes its score.
 """
 
-# ruff: noqa: T201 - an example prints what it found
-
 from __future__ import annotations
 
 import sys

@@ -3,8 +3,6 @@
 Run it with ``python examples/grade_in_python.py``.
 """
 
-# ruff: noqa: T201 - an example prints what it found
-
 from __future__ import annotations
 
 from typing import Any

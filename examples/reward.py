@@ -4,8 +4,6 @@ Trainers that sample several completions of one prompt call a function with list
 is compiled once and asked many times; causes are left out, which is faster. Run it with ``python examples/reward.py``.
 """
 
-# ruff: noqa: T201 - an example prints what it found
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence

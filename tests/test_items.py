@@ -264,16 +264,12 @@ def test_file_without_items_is_refused(tmp_path, data):
 
 @pytest.mark.parametrize("data", [b"[]", b"[1]", b"[{}]", b"[", b'[{"id": "a"}] x'])
 def test_bad_list_is_refused(tmp_path, data):
-    """A JSON list that is empty, torn or holds something else is refused with its name."""
+    """A JSON list that is empty, torn or holds something else is refused with its name, and so is no file at all."""
     path = written(tmp_path, data, name="items.json")
 
     with pytest.raises(DataError) as raised:
         ItemSet.index(path)
     assert raised.value.path == str(path)
-
-
-def test_missing_file_is_named(tmp_path):
-    """A path without a file is said with the path."""
     with pytest.raises(DataError, match="no such file"):
         ItemSet.read(tmp_path / "absent.jsonl")
 
@@ -386,12 +382,7 @@ def test_a_line_of_memory_has_no_number():
 def test_fingerprint_is_of_the_content(tmp_path):
     """The same lines keep their fingerprint whatever system saved them, however they are read."""
     text = line("a") + b"\n" + line("b")
-    files = {
-        "lf": text,
-        "crlf": text.replace(b"\n", b"\r\n"),
-        "bom": BOM + text,
-        "end": text.rstrip(b"\n"),
-    }
+    files = {"lf": text, "crlf": text.replace(b"\n", b"\r\n"), "bom": BOM + text, "end": text.rstrip(b"\n")}
     prints = set()
     for name, data in files.items():
         path = written(tmp_path, data, name=f"{name}.jsonl")
