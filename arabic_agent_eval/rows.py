@@ -140,7 +140,7 @@ def count_rows(path: Path) -> GradedFile:
             what = f"item {row.item_id!r}, epoch {row.epoch}, stands twice."
             raise DataError(what, path=str(path), line=number, field="item_id")
         due.add(row.item_id)
-        causes = causes and (row.losses is not None or row.total is None)
+        causes = causes and row.losses is not None
         _count(row, tally)
     if signature is None:
         raise DataError("the file holds no rows.", path=str(path))

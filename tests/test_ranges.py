@@ -29,6 +29,11 @@ SIGNATURE = Signature("items@0", 1, "canonical-1")
 pieces = st.lists(st.sampled_from([b"\n", b"a\n", "قهوة\n".encode(), b"\r\n", b"x" * 40 + b"\n", b" \n"]), max_size=12)
 
 
+def reader(content):
+    """A stream such as a file is: it differs from one in memory in how many lines it gives at once."""
+    return io.BufferedReader(io.BytesIO(content))
+
+
 @given(pieces, st.sampled_from([b"", b"end", b"\r"]), st.lists(st.integers(0, 400), max_size=6), st.integers(1, 50))
 @settings(max_examples=300)
 def test_every_line_lies_in_one_range(lines, last, cuts, block):
@@ -52,7 +57,7 @@ def test_a_byte_order_mark_belongs_to_no_range(cuts):
     bounds = sorted({0, len(content), *(cut for cut in cuts if cut < len(content))})
     found = []
     for start, end in itertools.pairwise(bounds):
-        stream = io.BytesIO(content)
+        stream = reader(content)
         stream.seek(3)
         found += lines_between(stream, start, end)
 
@@ -61,7 +66,7 @@ def test_a_byte_order_mark_belongs_to_no_range(cuts):
 
 def test_a_range_may_reach_past_the_file():
     """A file that became shorter ends its range without a word."""
-    assert list(lines_between(io.BytesIO(b"a\n"), 0, 99)) == [b"a\n"]
+    assert list(lines_between(reader(b"a\n"), 0, 99)) == [b"a\n"]
 
 
 # --- the short way and the long way --------------------------------------------------------------------------
@@ -187,6 +192,10 @@ ODD_ROWS = {
     "epoch of an unknown item": '{"id": "z", "epoch": 3, "calls": []}',
     "item_id before id": '{"id": "z", "item_id": "a", "calls": []}',
     "custom_id before both": '{"id": "z", "item_id": "z", "custom_id": "a", "calls": []}',
+    "item_id before another id": '{"id": "7", "item_id": "a", "calls": RIGHT}',
+    "custom_id before another id": '{"id": "7", "custom_id": "a", "calls": RIGHT}',
+    "both lists of calls": '{"id": "a", "calls": RIGHT, "actual_calls": []}',
+    "calls and tool calls": '{"id": "a", "tool_calls": [], "calls": RIGHT}',
     "false error": '{"id": "a", "error": false, "calls": []}',
     "error": '{"id": "a", "error": {"message": "quota"}, "calls": []}',
     "null calls and tool calls": '{"id": "a", "calls": null, "tool_calls": []}',

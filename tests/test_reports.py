@@ -48,9 +48,10 @@ LABELS = "\n".join(HOSTILE)
 
 def hostile_rows(text):
     """An item and a reply with the text in every place that an outsider fills."""
-    expected = {"function": text + "f", "arguments": {text: "قيمة " + text, "other": "جدة"}}
+    same = {"same " + text: text}
+    expected = {"function": text + "f", "arguments": {text: "قيمة " + text, "other": "جدة"} | same}
     row = item("id " + text, text, text, [expected], instruction="سؤال " + text)
-    calls = [{"function": text, "arguments": {text: text, "extra " + text: text, "other": "جده"}}] * 2
+    calls = [{"function": text, "arguments": {text: text, "extra " + text: text, "other": "جده"} | same}] * 2
     return row, [{"id": row["id"], "calls": calls}, {"id": row["id"], "epoch": 1, "error": text}]
 
 
@@ -91,6 +92,22 @@ def test_nothing_hostile_reaches_the_terminal(tmp_path, text):
         assert dangerous(page.out) == set()
     for line in aae("data", "list", options[1]).out.splitlines():
         assert line.startswith("id ")
+
+
+def test_names_and_reasons_are_harmless_too(tmp_path):
+    """The name of a file stands in the signature, and a row may hold any reason: both are made harmless."""
+    options = files(tmp_path, ITEMS, [{"id": "قيم", "error": "x"}])
+    odd = options[1].rename(tmp_path / "\x1b[31m\u202e.jsonl")
+    rows = tmp_path / "rows.jsonl"
+    graded = aae("grade", "--items", odd, *options[2:], "--out", rows)
+    lines = rows.read_text(encoding="utf-8").replace("The request failed: x", "\\u001b[31m\\u202e")
+    rows.write_text(lines, encoding="utf-8")
+
+    pages = [graded, aae("report", rows), aae("report", rows, "--format", "markdown"), aae("show", rows, "قيم")]
+
+    for page in pages:
+        assert "⟨U\\+001B⟩" in page.out or "⟨U+001B⟩" in page.out
+        assert dangerous(page.out) == set()
 
 
 @pytest.mark.parametrize("text", HOSTILE)

@@ -349,11 +349,11 @@ def test_a_closed_standard_output_is_quiet(tmp_path, command):
 SLOW = """
 import pathlib, time, os
 from arabic_agent_eval import batch, ranges
-batch._SMALLEST_RANGE = 1 << 11
+batch._SMALLEST_RANGE = 1 << 14
 graded = ranges.RangeGrader.grade_range
 def slowly(self, start, end):
     open(os.environ["MARK"] + "." + str(os.getpid()), "w").close()
-    time.sleep(0.3)
+    time.sleep(0.7)
     return graded(self, start, end)
 ranges.RangeGrader.grade_range = slowly
 """
@@ -400,11 +400,12 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="pr
 
 
 @needs_proc
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [1, 2, 6])
 @pytest.mark.parametrize("everyone", [True, False])
 def test_an_interrupt_leaves_nothing_behind(tmp_path, jobs, everyone):
     """Ctrl-C ends with 130; the old rows are whole, no part of new ones is left, and no process."""
     with slow_grading(tmp_path, "-j", jobs) as (process, rows, _):
+        assert process.pid in members(process.pid)
         (os.killpg if everyone else os.kill)(process.pid, signal.SIGINT)
         out, err = process.communicate(timeout=30)
 

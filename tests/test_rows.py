@@ -97,6 +97,13 @@ def test_rows_without_causes_have_none(tmp_path):
     assert aae("report", rows, "--json").out == found.out
 
 
+def test_a_report_on_nothing_scored_repeats_the_grading(tmp_path):
+    """Where every answer failed the report still knows whether the causes were asked for."""
+    for extra in ((), ("--no-causes",)):
+        found, rows = graded(tmp_path, ITEMS[:1], [{"id": ITEMS[0]["id"], "error": "quota"}], *extra)
+        assert aae("report", rows, "--json").out == found.out
+
+
 def test_a_failure_is_unscored_in_its_row(tmp_path):
     """A provider's failure is a row without numbers; by the rules v0.1 it counts as zero."""
     replies = [{"id": "قيم", "error": {"message": "quota"}}]

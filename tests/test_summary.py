@@ -96,15 +96,16 @@ def test_exact_match_and_right_function():
     """Exact match counts items with every axis 1; right function counts answers whose every slot has it."""
     found = summary_of(
         ("a", "multi_step", "msa", RIGHT),
+        ("a", "multi_step", "msa", RIGHT),
         ("a", "multi_step", "msa", (1.0, 0.9, 1.0)),
         ("b", "multi_step", "msa", (0.5, 1.0, 1.0)),
         ("plain", "multi_step", "msa", (1.0, 1 - 1e-15, 1.0)),
         unscored=[("b", "timeout")],
     )
 
-    assert found.exact_match == pytest.approx((0.5 + 0 + 1) / 3)
+    assert found.exact_match == pytest.approx((2 / 3 + 0 + 1) / 3)
     assert found.categories["multi_step"].exact_match == found.exact_match
-    assert found.right_function == {"right": 3, "of": 4}
+    assert found.right_function == {"right": 4, "of": 5}
     assert found.arabic_applicable == found.categories["multi_step"].arabic_applicable == 2
 
 
