@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -31,6 +32,7 @@ from arabic_agent_eval.tally import Ledger, Tally
 
 _SMALLEST_RANGE, _LARGEST_RANGE = 1 << 18, 1 << 24
 _LARGEST_DOCUMENT = 1 << 31
+_NAMED = 5
 
 Progress = Callable[[int, int], None]
 """Called with the bytes read so far and in all."""
@@ -44,7 +46,9 @@ class GradedBatch:
         signature: of the numbers to come, epochs aside.
         due: how many items the set has.
         tally: outcomes by item.
-        failures: replies that carried a provider's failure; unknown: replies to no item of the set.
+        failures: replies that a provider's failure left unscored; unknown: replies to no item of the set.
+        written: replies without a call whose words hold one.
+        silent_ids: the first items without any reply.
     """
 
     signature: Signature
@@ -52,6 +56,8 @@ class GradedBatch:
     tally: Tally = field(default_factory=Tally)
     failures: int = 0
     unknown: int = 0
+    written: int = 0
+    silent_ids: tuple[str, ...] = ()
 
     @property
     def silent(self) -> int:
@@ -102,11 +108,14 @@ def grade_file(
         file = None if out is None else WholeFile(out)
         batch = _grade(items, replies, options, jobs, file, progress)
         batch.signature, batch.due = signature or _signature(items, rules, format), len(items)
+        if batch.silent:
+            answered = batch.tally.outcomes.keys() | batch.tally.unscored.keys()
+            batch.silent_ids = tuple(islice((item_id for item_id in items if item_id not in answered), _NAMED))
     return batch
 
 
 def _signature(items: ItemSet, rules: Rules, format: str) -> Signature:  # noqa: A002
-    return Signature(f"{items.name}@{items.fingerprint}", len(items), rules.tag, format)
+    return Signature(f"{items.name.replace('|', '_')}@{items.fingerprint}", len(items), rules.tag, format)
 
 
 def _grade(
@@ -132,6 +141,7 @@ def _merge(batch: GradedBatch, parts: Iterable[RangeResult], replies: Path, file
         batch.tally.merge(part.tally)
         batch.failures += part.failures
         batch.unknown += part.unknown
+        batch.written += part.written
         if file is not None:
             file.write(bytes(part.rows))
 

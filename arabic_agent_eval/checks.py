@@ -39,6 +39,7 @@ RULES: dict[str, str] = {
     "bad_schema": "A tool has a schema that is invalid or cannot be checked.",
     "underivable": "An expected Arabic value has words that nothing given to the model holds.",
     "unused_accept": "Values are accepted for an argument that the call does not expect.",
+    "unknown_field": "A field that no reader knows, perhaps misspelt: it has no effect.",
     "no_instruction": "The item asks nothing.",
     "no_dialect": "The item does not name the dialect of its instruction.",
     "unknown_dialect": "The dialect is not one of the five names that reports know.",

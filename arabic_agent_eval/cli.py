@@ -6,20 +6,21 @@ Results go to stdout, everything else to stderr. Exit codes: 0 done; 1 a gate fa
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 
 import msgspec
 import typer
 
 from arabic_agent_eval._version import __version__
-from arabic_agent_eval.errors import EvalError, OutputError, UsageError
+from arabic_agent_eval.errors import DataError, EvalError, OutputError, UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from arabic_agent_eval.batch import GradedBatch, Progress
     from arabic_agent_eval.items import Category, ItemSet
     from arabic_agent_eval.summary import Summary
+
+_P = ParamSpec("_P")
 
 DONE, GATE_FAILED, BAD_INPUT, UNSCORED, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -75,6 +78,30 @@ FailUnder = Annotated[
 ]
 
 
+class _Interrupted(Exception):
+    """Somebody pressed Ctrl-C: an exception of our own, since typer ends on its own without a word."""
+
+
+class _NobodyReads(Exception):
+    """The reader of stdout has gone, which is no failure."""
+
+
+def _guarded(command: Callable[_P, None]) -> Callable[_P, None]:
+    """A command whose interrupt and closed stdout reach :func:`main`."""
+
+    @functools.wraps(command)
+    def run(*args: _P.args, **kwargs: _P.kwargs) -> None:
+        try:
+            command(*args, **kwargs)
+            sys.stdout.flush()
+        except KeyboardInterrupt:
+            raise _Interrupted from None
+        except BrokenPipeError:
+            raise _NobodyReads from None
+
+    return run
+
+
 @app.callback(invoke_without_command=True)
 def _root(
     *, version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)] = False
@@ -85,6 +112,7 @@ def _root(
 
 
 @app.command()
+@_guarded
 def grade(
     *,
     items: ItemsOption,
@@ -104,6 +132,7 @@ def grade(
     from arabic_agent_eval.rules import RULES
     from arabic_agent_eval.summary import summarize
 
+    _keep_apart(out, items, replies, categories)
     item_set, declared = _items(items, checked=False), _declared(categories)
     with _replies(replies) as path, _progress() as progress:
         batch = grade_file(
@@ -128,14 +157,16 @@ def grade(
     )
     _notes(batch, out)
     _show(summary, Layout.TERMINAL, as_json=as_json)
-    _finish(summary, fail_under, failures=batch.failures)
+    _finish(summary, fail_under)
 
 
 @app.command()
+@_guarded
 def report(
     rows: Annotated[Path, typer.Argument(metavar="ROWS", help="What 'aae grade --out' wrote.")],
     *,
     layout: Annotated[Layout, typer.Option("--format", help="terminal or markdown.")] = Layout.TERMINAL,
+    title: Annotated[str, typer.Option("--title", help="What was graded, for the head of a Markdown report.")] = "",
     categories: CategoriesOption = None,
     as_json: JsonOption = False,
     fail_under: FailUnder = None,
@@ -153,36 +184,52 @@ def report(
         categories=_declared(categories),
         causes=file.causes,
     )
-    _show(summary, layout, as_json=as_json)
-    _finish(summary, fail_under, failures=0)
+    _show(summary, layout, as_json=as_json, title=title)
+    _finish(summary, fail_under)
 
 
 @app.command()
+@_guarded
 def show(
     rows: Annotated[Path, typer.Argument(metavar="ROWS", help="What 'aae grade --out' wrote.")],
-    item: Annotated[str, typer.Argument(metavar="ITEM", help="The id of the item.")],
+    item: Annotated[str | None, typer.Argument(metavar="[ITEM]", help="The id of the item.")] = None,
     *,
     epoch: Annotated[int | None, typer.Option("--epoch", help="Which asking; all of them by default.")] = None,
+    cause: Annotated[str | None, typer.Option("--cause", help="All answers that lost points for this cause.")] = None,
+    lost: Annotated[bool, typer.Option("--lost", help="All answers that lost points.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show one item: expected and actual aligned, what differs marked, the causes in words."""
+    """Show answers: expected and actual aligned, what differs marked, the causes in words."""
     from arabic_agent_eval.reports.item import print_row
     from arabic_agent_eval.rows import pairs, read_rows, row_line
 
-    console, found = _console(), False
+    if item is None and cause is None and not lost:
+        raise UsageError("which answers? Give the id of an item, or --cause NAME, or --lost.")
+    console, shown = _console(), 0
     for row in read_rows(rows):
-        if row.item_id == item and epoch in {None, row.epoch}:
-            found = True
+        losses = row.losses or []
+        if (
+            item in {None, row.item_id}
+            and epoch in {None, row.epoch}
+            and (cause is None or any(loss.cause == cause for loss in losses))
+            and (not lost or losses)
+        ):
             if as_json:
                 _write(row_line(row))
             else:
+                if shown:
+                    console.print()
                 print_row(row, pairs(row), console)
-    if not found:
-        which = f"item {item!r}" + (f" in epoch {epoch}" if epoch is not None else "")
-        raise UsageError(f"{rows} holds no {which}.")
+            shown += 1
+    if not shown:
+        what = f"item {item!r}" if item is not None else "answer"
+        what += f" in epoch {epoch}" if epoch is not None else ""
+        what += f" that lost points for {cause!r}" if cause is not None else " that lost points" if lost else ""
+        raise UsageError(f"{rows} holds no {what}.")
 
 
 @data.command("list")
+@_guarded
 def data_list(
     items: Annotated[str | None, typer.Argument(metavar="[FILE|SET]", help="List its items; else the sets.")] = None,
     *,
@@ -197,19 +244,27 @@ def data_list(
 
 
 @data.command("check")
+@_guarded
 def data_check(
     items: Annotated[str, typer.Argument(metavar="FILE|SET", help="The items to check.")],
     *,
     tools: Annotated[str | None, typer.Option("--tools", metavar="FILE", help="The tool registry (JSON).")] = None,
+    categories: CategoriesOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Find what makes an item unfair. Exit 1 when anything is found."""
     from arabic_agent_eval.checks import check_items
+    from arabic_agent_eval.field_checks import check_fields
     from arabic_agent_eval.reports.listing import print_findings
 
     item_set = _items(items)
     registry = _registry(items, tools)
-    findings = check_items(item_set.values(), registry)
+    declared = _declared(categories)
+    findings = check_fields(item_set.unknown_fields())
+    findings += check_items(item_set.values(), registry)
+    findings = [
+        one for one in findings if one.rule != "unknown_category" or item_set[one.item_id].category not in declared
+    ]
     if as_json:
         _write(msgspec.json.encode({"items": len(item_set), "findings": findings}) + b"\n")
     else:
@@ -219,6 +274,7 @@ def data_check(
 
 
 @data.command("convert")
+@_guarded
 def data_convert(
     source: Annotated[Path, typer.Argument(metavar="SOURCE", help="AISA-ArabicFC parquet, or BFCL questions.")],
     *,
@@ -230,9 +286,18 @@ def data_convert(
     """Convert a foreign data set into items."""
     from arabic_agent_eval.conversion import convert, write_items
 
+    _keep_apart(out, source, answers)
     items = convert(source, kind=kind, answers=answers, category=category)
     write_items(out, items)
     _say(f"{len(items):,} items written to {out}.")
+
+
+def _keep_apart(out: Path | None, *inputs: str | Path | None) -> None:
+    """A result never overwrites what it is made from."""
+    for name in inputs:
+        path = Path(name) if name is not None else None
+        if out is not None and path is not None and path.exists() and out.exists() and out.samefile(path):
+            raise UsageError(f"--out {out} is one of the inputs; write the result to another file.")
 
 
 # --- shared steps --------------------------------------------------------------------------------------------
@@ -270,7 +335,12 @@ def _replies(name: str) -> Iterator[Path]:
 
     if name == "-":
         with spooled(sys.stdin.buffer) as path:
-            yield path
+            try:
+                yield path
+            except DataError as error:
+                if error.path == str(path):
+                    error.path = "standard input"
+                raise
     else:
         yield find_replies(name)
 
@@ -299,7 +369,7 @@ def _progress() -> Iterator[Progress | None]:
             sys.stderr.write("\r\x1b[K")
 
 
-def _show(summary: Summary, layout: Layout, *, as_json: bool) -> None:
+def _show(summary: Summary, layout: Layout, *, as_json: bool, title: str = "") -> None:
     if as_json:
         from arabic_agent_eval.summary import summary_json
 
@@ -307,7 +377,7 @@ def _show(summary: Summary, layout: Layout, *, as_json: bool) -> None:
     elif layout is Layout.MARKDOWN:
         from arabic_agent_eval.reports.markdown import markdown
 
-        _write(markdown(summary).encode())
+        _write(markdown(summary, title).encode())
     else:
         from arabic_agent_eval.reports.terminal import print_summary
 
@@ -318,21 +388,36 @@ def _notes(batch: GradedBatch, out: Path | None) -> None:
     if batch.unknown:
         _say(f"{batch.unknown:,} replies to unknown items were left out.")
     if batch.silent:
-        _say(f"{batch.silent:,} of {batch.due:,} items have no reply; they are unscored.")
+        named = ", ".join(repr(item_id[:40]) for item_id in batch.silent_ids)
+        more = ", …" if batch.silent > len(batch.silent_ids) else ""
+        _say(f"{batch.silent:,} of {batch.due:,} items have no reply ({named}{more}); they are unscored.")
+    if batch.written:
+        _say(
+            f"{batch.written:,} answers without a call hold one written as text, which does not count. If the model "
+            "writes its calls as text, grade with --format text."
+        )
     if out is not None:
         _say(f"Graded rows written to {out}.")
 
 
-def _finish(summary: Summary, fail_under: float | None, *, failures: int) -> None:
-    if fail_under is not None:
-        if summary.overall is None:
-            _say("Nothing was scored, so --fail-under cannot be met.")
-            raise typer.Exit(GATE_FAILED)
-        if summary.overall < fail_under - 1e-12:  # a mean of 0.8 may come out a rounding error below it
-            _say(f"The score {summary.overall:.4f} is below --fail-under {fail_under:g}.")
-            raise typer.Exit(GATE_FAILED)
+def _finish(summary: Summary, fail_under: float | None) -> None:
+    """The exit code: a score below the gate, then failures, then a gate that too few answers reached."""
+    from arabic_agent_eval.summary import NO_REPLY
+
+    coverage = summary.coverage
+    failures = coverage.unscored - summary.unscored_reasons.get(NO_REPLY, 0)
+    if fail_under is not None and summary.overall is None:
+        _say("Nothing was scored, so --fail-under cannot be met.")
+        raise typer.Exit(GATE_FAILED)
+    # A mean of 0.8 may come out a rounding error below it.
+    if fail_under is not None and summary.overall is not None and summary.overall < fail_under - 1e-12:
+        _say(f"The score {summary.overall:.4f} is below --fail-under {fail_under:g}.")
+        raise typer.Exit(GATE_FAILED)
     if failures:
         raise typer.Exit(UNSCORED)
+    if fail_under is not None and coverage.unscored:
+        _say(f"Only {coverage.scored:,} of {coverage.total:,} answers were judged, so --fail-under cannot be met.")
+        raise typer.Exit(GATE_FAILED)
 
 
 def _console() -> Console:
@@ -362,12 +447,11 @@ def main() -> None:
         stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
     try:
         app()
-        sys.stdout.flush()
     except EvalError as error:
         _fail(str(error), BAD_INPUT)
-    except KeyboardInterrupt:
+    except (_Interrupted, KeyboardInterrupt):
         _fail("interrupted; nothing was written.", INTERRUPTED)
-    except BrokenPipeError:
+    except _NobodyReads:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(DONE)
     except MemoryError:

@@ -113,7 +113,7 @@ def _slot(
         if match.function == 0.0:
             for axis, share in shares.function:
                 yield Loss("wrong_function", axis, share, place, None, expected.function, call.function)
-        yield from _argument_losses(match, call, shares, expected.accept or {})
+        yield from _argument_losses(match, call, shares, expected.arguments, expected.accept or {})
 
 
 def _whole(
@@ -137,7 +137,11 @@ def _whole(
 
 
 def _argument_losses(
-    match: CallMatch, call: Call, shares: _Shares, accept: Mapping[str, Sequence[Any]]
+    match: CallMatch,
+    call: Call,
+    shares: _Shares,
+    wanted: Mapping[str, Any],
+    accept: Mapping[str, Sequence[Any]],
 ) -> Iterator[Loss]:
     place = match.expected
     if not match.arguments:
@@ -147,7 +151,8 @@ def _argument_losses(
             ("arabic_preservation", shares.arabic * (1 - _kept(match))),
         ):
             if points > 0:
-                yield Loss(cause, axis, points, place, None, None, call.arguments if call.error is None else call.raw)
+                given = call.arguments if call.error is None else call.raw
+                yield Loss(cause, axis, points, place, None, wanted, given)
         return
     measured = sum(argument.preserved is not None for argument in match.arguments)
     for argument in match.arguments:

@@ -83,6 +83,14 @@ def read_reply(row: Mapping[str, Any], *, format: str = "auto") -> Reply:  # noq
     return Reply(item_id, kind, payload, epoch)
 
 
+def words_of(row: Mapping[str, Any]) -> str:
+    """What an answer says in words, empty where it says nothing; for showing, and for finding calls written as text."""
+    try:
+        return _text(row)
+    except (DataError, _Failure):
+        return ""
+
+
 def _item_id(row: Mapping[str, Any]) -> str:
     # In a batch of OpenAI's, ``id`` is the request's and ``custom_id`` the item's.
     field = next((name for name in ("custom_id", "item_id", "id") if row.get(name) is not None), None)
@@ -126,7 +134,7 @@ def _answer(row: Mapping[str, Any], wanted: str) -> tuple[str, Any]:
         return "submission", _submission(row)
     if wanted in {"auto", "tool_calls"} and (message := _message_of(row)) is not None:
         return "response", message
-    return _refuse(wanted)
+    return _refuse(wanted, row)
 
 
 def _without_padding(row: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -143,7 +151,7 @@ def _is_older(row: Mapping[str, Any]) -> bool:
     return row["tool_calls"] is None and bool(row.get("function_call"))
 
 
-def _refuse(wanted: str) -> NoReturn:
+def _refuse(wanted: str, row: Mapping[str, Any]) -> NoReturn:
     names = {
         "auto": _EXPECTED,
         "calls": "'actual_calls' or 'calls'",
@@ -152,10 +160,12 @@ def _refuse(wanted: str) -> NoReturn:
         "text": "'text', or a 'response' or message with text in it",
         "submission": "'tool_called' and 'arguments'",
     }
-    raise DataError(
-        f"the row holds no answer: expected {names[wanted]}.",
-        remedy=f"Add the answer, {_UNSCORED}",
-    )
+    remedy = f"Add the answer, {_UNSCORED}"
+    if raw := next((field for field in ("choices", "candidates", "output") if field in row), None):
+        remedy = (
+            f"With {raw!r} it looks like a provider's whole answer: put that under 'response', beside the item's 'id'."
+        )
+    raise DataError(f"the row holds no answer: expected {names[wanted]}.", remedy=remedy)
 
 
 def _first(row: Mapping[str, Any], *fields: str) -> str | None:
@@ -210,7 +220,7 @@ def _text(row: Mapping[str, Any]) -> str:
     if "response" in row:
         return _text_of_response(row["response"])
     message = _message_of(row)
-    return _refuse("text") if message is None else _words(message.get("content"))
+    return _refuse("text", row) if message is None else _words(message.get("content"))
 
 
 def _text_of_response(response: Any) -> str:

@@ -333,6 +333,17 @@ class ItemSet(Mapping[str, Item]):
         what = f"the id {item_id!r} stands already on line {before}; ids must be unique."
         return DataError(what, path=str(self.path), line=number, field="id")
 
+    def unknown_fields(self) -> Iterator[tuple[str, str]]:
+        """Item and path of every field of a file's lines that no reader knows, and that therefore has no effect."""
+        for item_id in self:
+            entry = self._entries[item_id]
+            if isinstance(entry, bytes):
+                row = _read_row(entry)
+                yield from ((item_id, name) for name in row if name not in Item.__struct_fields__)
+                for place, call in enumerate(row["expected_calls"]):
+                    unknown = (name for name in call if name not in ExpectedCall.__struct_fields__)
+                    yield from ((item_id, f"expected_calls[{place}].{name}") for name in unknown)
+
     def filter(self, keep: Callable[[Item], bool]) -> ItemSet:
         """The items for which ``keep`` holds, as a set of its own with its own fingerprint."""
         return ItemSet((item for item in self.values() if keep(item)), name=self.name, path=self.path)

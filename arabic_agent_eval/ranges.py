@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Annotated, Any
 
 import msgspec
 
 from arabic_agent_eval.diagnosis import diagnose
 from arabic_agent_eval.errors import DataError
 from arabic_agent_eval.files import open_lines, read_json_line
-from arabic_agent_eval.formats import read_reply
+from arabic_agent_eval.formats import read_reply, words_of
 from arabic_agent_eval.grading import Expectation, is_identical, survey
 from arabic_agent_eval.items import AnswerKey, Category, ExpectedCall, Item, ItemSet
+from arabic_agent_eval.markup import read_text
 from arabic_agent_eval.rows import row_line, row_of
 from arabic_agent_eval.rules import CANONICAL, RULES
 from arabic_agent_eval.scoring import Grader, Result, Signature
@@ -25,6 +26,7 @@ from arabic_agent_eval.tools import Call
 
 _BLOCK = 1 << 20
 _LONGEST_SHOWN = 80
+_SAID = 2_000
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,8 @@ class RangeResult:
         first: the items that were answered the short way, in epoch 0; again: item and epoch of all other answers.
         rows: the graded rows as lines, where they are wanted.
         lines: how many lines the range has.
-        failures: answers with a provider's failure; unknown: answers to unknown items that were left out.
+        failures: answers that a provider's failure left unscored; unknown: answers to unknown items that were left out.
+        written: answers without a call whose words hold one: perhaps read with the wrong format.
     """
 
     tally: Tally = field(default_factory=Tally)
@@ -67,10 +70,11 @@ class RangeResult:
     lines: int = 0
     failures: int = 0
     unknown: int = 0
+    written: int = 0
 
 
 class _NamedFunction(msgspec.Struct, gc=False):
-    name: str
+    name: Annotated[str, msgspec.Meta(min_length=1)]
     arguments: str
 
 
@@ -162,7 +166,7 @@ class RangeGrader:
                 self._grade_line(line, part)
                 continue
             calls = row.calls if row.actual_calls is None else row.actual_calls
-            if calls is None and from_tool_calls and row.tool_calls is not None:
+            if calls is None and from_tool_calls and row.tool_calls:  # without any, there may be words to look into
                 calls = _written_calls(row.tool_calls)
             elif not from_calls:
                 calls = None
@@ -277,10 +281,14 @@ class RangeGrader:
             return
         result = Grader(item, self.rules).evaluate(reply, causes=self.options.causes)
         part.again.append((reply.item_id, reply.epoch))
-        part.failures += reply.failure is not None
+        said = words_of(row)[:_SAID] if result.score is not None and not result.calls else ""
+        part.failures += result.score is None
+        part.written += bool(said) and self.options.format != "text" and bool(read_text(said, item.offered))
         self._count(result, self._facts(item), part.tally)
         if self.options.signature is not None:
-            part.rows += row_line(row_of(item, result, self.options.signature, causes=self.options.causes))
+            part.rows += row_line(
+                row_of(item, result, self.options.signature, causes=self.options.causes, said=said or None)
+            )
 
     def _item(self, item_id: str) -> Item | None:
         try:

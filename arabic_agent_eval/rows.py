@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from arabic_agent_eval.diagnosis import Loss
-from arabic_agent_eval.errors import DataError
+from arabic_agent_eval.errors import DataError, UsageError
 from arabic_agent_eval.files import numbered_lines, read_json_line, validation_error
 from arabic_agent_eval.grading import Expectation
 from arabic_agent_eval.items import ExpectedCall, Item
@@ -34,6 +34,7 @@ class GradedRow(msgspec.Struct, frozen=True, kw_only=True):
         arabic_applicable: whether anything Arabic was expected.
         losses: causes and points, summing to 1 − total; None when graded without causes.
         instruction, expected_calls, actual_calls, ordered: for showing the item.
+        said: the beginning of what the model said where no call was read, or None.
         rules: name and version; signature: of the grading, without the number of epochs.
     """
 
@@ -55,6 +56,7 @@ class GradedRow(msgspec.Struct, frozen=True, kw_only=True):
     ordered: bool = True
     expected_calls: list[ExpectedCall] = []
     actual_calls: list[Call] | None = None
+    said: str | None = None
     rules: str
     signature: str
 
@@ -63,7 +65,7 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(GradedRow).decode
 
 
-def row_of(item: Item, result: Result, signature: Signature, *, causes: bool) -> GradedRow:
+def row_of(item: Item, result: Result, signature: Signature, *, causes: bool, said: str | None = None) -> GradedRow:
     """The row of a result."""
     score = result.score
     return GradedRow(
@@ -81,6 +83,7 @@ def row_of(item: Item, result: Result, signature: Signature, *, causes: bool) ->
         ordered=item.ordered,
         expected_calls=item.expected_calls,
         actual_calls=None if score is None else list(result.calls),
+        said=said,
         rules=signature.rules,
         signature=signature.of_grading,
     )
@@ -92,7 +95,12 @@ def row_line(row: GradedRow) -> bytes:
 
 
 def read_rows(path: Path) -> Iterator[GradedRow]:
-    """The rows of a file that ``--out`` wrote.
+    """The rows of a file that ``--out`` wrote, as :func:`numbered_rows` without their lines."""
+    return (row for _, row in numbered_rows(path))
+
+
+def numbered_rows(path: Path) -> Iterator[tuple[int, GradedRow]]:
+    """The rows of a file that ``--out`` wrote, each with its line.
 
     Raises:
         DataError: a line is not a graded row; the message names file, line and field.
@@ -100,14 +108,18 @@ def read_rows(path: Path) -> Iterator[GradedRow]:
     name = str(path)
     for number, line in numbered_lines(path):
         try:
-            yield _decode(line)
+            row = _decode(line)
         except (msgspec.MsgspecError, RecursionError) as error:
             read_json_line(line, name, number)
             if isinstance(error, msgspec.ValidationError):
                 found = validation_error(error, name, number)
-                found.remedy = "A report reads the rows that 'aae grade --out' wrote."
+                found.remedy = "Graded rows are what 'aae grade --out' writes."
                 raise found from None
             raise DataError("the row is nested too deeply.", path=name, line=number) from None
+        if row.rules.rpartition("-")[0] not in RULES:
+            what = f"this version does not know the rules {row.rules!r}."
+            raise DataError(what, path=name, line=number, field="rules", remedy="Grade the replies again.")
+        yield number, row
 
 
 class GradedFile(msgspec.Struct):
@@ -127,7 +139,7 @@ def count_rows(path: Path) -> GradedFile:
     """
     tally, ledger, due = Tally(), Ledger(), set()
     signature, causes = None, True
-    for number, row in enumerate(read_rows(path), 1):
+    for number, row in numbered_rows(path):
         signature = signature or row.signature
         if row.signature != signature:
             raise DataError(
@@ -144,7 +156,11 @@ def count_rows(path: Path) -> GradedFile:
         _count(row, tally)
     if signature is None:
         raise DataError("the file holds no rows.", path=str(path))
-    return GradedFile(tally, len(due), Signature.read(signature), causes)
+    try:
+        known = Signature.read(signature)
+    except UsageError as error:
+        raise DataError(str(error), path=str(path), field="signature") from None
+    return GradedFile(tally, len(due), known, causes)
 
 
 def _count(row: GradedRow, tally: Tally) -> None:

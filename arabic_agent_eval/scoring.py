@@ -15,7 +15,7 @@ import msgspec
 from arabic_agent_eval._version import __version__
 from arabic_agent_eval.diagnosis import Loss, diagnose
 from arabic_agent_eval.errors import UnknownCategory, UsageError
-from arabic_agent_eval.formats import Reply, read_calls
+from arabic_agent_eval.formats import Reply, read_calls, reply_text
 from arabic_agent_eval.grading import (
     PLAIN_TYPES,
     WILDCARD,
@@ -306,6 +306,8 @@ class Grader:
     __slots__ = ("_offered", "expectation", "item")
 
     def __init__(self, item: AnswerKey, rules: Rules = CANONICAL) -> None:
+        if not isinstance(item, AnswerKey):
+            raise UsageError("a grader is made from an Item; ItemSet.read(path)[item_id] gives one.")
         self.item = item
         self.expectation = Expectation.of(item, rules)
         self._offered: frozenset[str] | None = None
@@ -322,8 +324,18 @@ class Grader:
             self._offered = self.item.offered if isinstance(self.item, Item) else frozenset()
         return self._offered
 
-    def evaluate(self, reply: Reply, *, causes: bool = True) -> Result:
-        """Judge one reply; nothing that a reply holds raises."""
+    def evaluate(self, reply: Reply | str, *, causes: bool = True) -> Result:
+        """Judge one reply, or the raw text of one; nothing that a reply holds raises.
+
+        Raises:
+            UsageError: this is no reply, or a reply to another item.
+        """
+        if isinstance(reply, str):
+            reply = reply_text(reply, self.item.id)
+        if not isinstance(reply, Reply):
+            raise UsageError("a reply is what formats.read_reply returns, or the raw text of the model.")
+        if reply.item_id not in {"", self.item.id}:
+            raise UsageError(f"the reply answers item {reply.item_id!r}, not {self.item.id!r}.")
         if reply.failure is not None:
             if self.expectation.rules.failed_row == "unscored":
                 return self._result(reply, None, (), ())
@@ -351,12 +363,12 @@ class Grader:
         )
 
 
-def evaluate_reply(item: Item, reply: Reply, *, rules: Rules = CANONICAL, causes: bool = True) -> Result:
+def evaluate_reply(item: Item, reply: Reply | str, *, rules: Rules = CANONICAL, causes: bool = True) -> Result:
     """Judge one reply to one item: the door by which every host enters.
 
     Args:
         item: the item; to grade many replies to it, keep a :class:`Grader`.
-        reply: what ``formats.read_reply`` read.
+        reply: what ``formats.read_reply`` read, or the raw text of the model.
         rules: the rule set.
         causes: whether to explain lost points; without it grading is several times faster.
     """
@@ -374,6 +386,7 @@ class Signature:
         format: how replies were read.
         epochs: how often each item was asked.
         version: of this package.
+        weights: of the categories: ``canonical``, or eight hexadecimal digits that name declared ones.
     """
 
     items: str
@@ -382,9 +395,11 @@ class Signature:
     format: str = "auto"
     epochs: int = 1
     version: str = __version__
+    weights: str = "canonical"
 
     def __str__(self) -> str:
-        return f"{self._asked}|epochs:{self.epochs}|v:{self.version}"
+        weights = "" if self.weights == "canonical" else f"|weights:{self.weights}"
+        return f"{self._asked}|epochs:{self.epochs}{weights}|v:{self.version}"
 
     @property
     def _asked(self) -> str:
@@ -405,7 +420,8 @@ class Signature:
         parts = dict(part.partition(":")[::2] for part in text.split("|"))
         try:
             n, epochs = int(parts["n"]), int(parts.get("epochs", 1))
-            return cls(parts["items"], n, parts["rules"], parts["format"], epochs, parts["v"])
+            weights = parts.get("weights", "canonical")
+            return cls(parts["items"], n, parts["rules"], parts["format"], epochs, parts["v"], weights)
         except (KeyError, ValueError):
             raise UsageError(
                 "this is not a signature of this package: it lacks items, n, rules, format or v."

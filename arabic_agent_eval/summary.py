@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -197,8 +198,17 @@ def summarize(
         examples=None if lost is None else {cause: tally.examples.get(cause, []) for cause in lost},
         unscored_reasons=_reasons(tally, coverage),
         rules=rules,
-        signature=str(replace(signature, epochs=epochs)),
+        signature=str(replace(signature, epochs=epochs, weights=_weights_tag(declared))),
     )
+
+
+def _weights_tag(declared: Mapping[str, Category]) -> str:
+    """What a signature says of declared weights: nothing where they are the canonical ones."""
+    changed = {name: one.weight for name, one in declared.items() if CATEGORIES.get(name) is None
+               or CATEGORIES[name].weight != one.weight}  # fmt: skip
+    if not changed:
+        return "canonical"
+    return hashlib.sha256(repr(sorted(changed.items())).encode()).hexdigest()[:8]
 
 
 def weight_of(name: str, declared: Mapping[str, Category]) -> float:

@@ -122,7 +122,7 @@ def test_jobs_change_nothing(tmp_path, monkeypatch, rules):
         monkeypatch.setattr(batch, "_SMALLEST_RANGE", smallest)
         found = aae(*options, "--jobs", jobs)
         kept = aae(*options, "--jobs", jobs, "--out", tmp_path / "rows.jsonl")
-        assert found.code == kept.code == 3, found.err + kept.err
+        assert found.code == kept.code == (3 if rules == "canonical" else 0), found.err + kept.err
         seen |= {found.out, kept.out}
         rows.add((tmp_path / "rows.jsonl").read_bytes())
 
@@ -281,7 +281,7 @@ def test_rows_say_which_items_have_no_reply(tmp_path):
 
     silent = [row for row in read(tmp_path / "rows.jsonl") if row["status"] == "unscored"]
     assert found.code == 0
-    assert "5 of 8 items have no reply; they are unscored." in found.err
+    assert "5 of 8 items have no reply (" in found.err
     assert [row["item_id"] for row in silent] == [row["id"] for row in ITEMS[3:]]
     assert {row["reason"] for row in silent} == {"no reply in the file"}
     assert [row["arabic_applicable"] for row in silent] == [True, True, False, True, False]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from arabic_agent_eval import checks
 from arabic_agent_eval.checks import RULES, Finding, check_items
+from arabic_agent_eval.field_checks import check_fields
 from arabic_agent_eval.items import ExpectedCall, Item, ItemSet, item_from_row
 from arabic_agent_eval.tools import Tool, Toolbox
 
@@ -67,7 +68,7 @@ def test_each_unfairness_is_found_at_its_place(case):
 def test_every_rule_has_a_case_or_a_test_of_its_own():
     """No rule is documented without being tried."""
     tried = {rule for case in CASES for rule, _ in case["findings"]}
-    assert tried | {"duplicate_id", "contradictory"} == set(RULES)
+    assert tried | {"duplicate_id", "contradictory", "unknown_field"} == set(RULES)
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case["findings"]], ids=lambda case: case["id"])
@@ -177,3 +178,17 @@ def test_published_items_leave_out_required_arguments():
         ("simple_008", "expected_calls[0].arguments.datetime"),
         ("dialect_001", "expected_calls[0].arguments.check_in"),
     ]
+
+
+def test_unknown_fields_are_found(tmp_path):
+    """A misspelt field of an item or of an expected call is named, with the field that was meant."""
+    row = BASE | {"id": "x", "orderd": False, "expected_calls": [{"function": "f", "args": {"a": 1}}]}
+    path = tmp_path / "items.jsonl"
+    path.write_text(json.dumps(row) + "\n", encoding="utf-8")
+
+    found = {one.field: one.message for one in check_fields(ItemSet.read(path).unknown_fields())}
+
+    assert set(found) == {"orderd", "expected_calls[0].args"}
+    assert found["orderd"].endswith("Did you mean 'ordered'?")
+    assert "'args'" in found["expected_calls[0].args"]
+    assert not check_fields(ItemSet([]).unknown_fields())

@@ -72,7 +72,7 @@ SIGNATURES = {
         expected: Sequence[Call | ExpectedCall | Mapping[str, Any]], actual: Sequence[Call | Mapping[str, Any]], *,
         category: str, item_id: str = '', ordered: bool = True, rules: Rules = CANONICAL
     ) -> Score""",
-    "evaluate_reply": "(item: Item, reply: Reply, *, rules: Rules = CANONICAL, causes: bool = True) -> Result",
+    "evaluate_reply": "(item: Item, reply: Reply | str, *, rules: Rules = CANONICAL, causes: bool = True) -> Result",
 }
 
 

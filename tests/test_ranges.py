@@ -314,7 +314,6 @@ def known(reason, *lines, items=ONE):
 @pytest.mark.parametrize(
     ("items", "lines"),
     [
-        known("a written call without a name is read on the short way", written("", "{}")),
         known("the short way skips numbers of other fields", '{"id": "a", "calls": [], "note": 1e999}'),
         known("the short way skips the bytes of other fields", '{"id": "a", "calls": [], "note": "\ud800"}'),
         known(

@@ -46,6 +46,8 @@ def print_row(row: GradedRow, pairs: list[tuple[int | None, int | None]], consol
         console.print(Text(f"Unscored: {safe(row.reason or 'no reason given', console)}"))
         return
     console.print(Text(f"Score {number(row.total)}: {_axes(row)}"))
+    if row.said:
+        console.print(Text(f"The model said: {safe(row.said[:_COMPARED], console)}", style="italic"))
     actual = row.actual_calls or []
     for place, other in pairs[:_SLOTS]:
         expected_call = None if place is None else row.expected_calls[place]
@@ -84,9 +86,18 @@ def _print_pair(
         points = math.fsum(loss.points for loss in whole if loss.cause == cause)
         times = max(loss.count for loss in whole if loss.cause == cause)
         often = f" ×{times}" if times > 1 else ""
-        console.print(Text(f"   −{number(points)} {cause}{often}: {words(cause, 'en')}", style="red"))
+        console.print(
+            Text(
+                f"   −{number(points)} {safe(cause, console)}{often}: {safe(words(cause, 'en'), console)}", style="red"
+            )
+        )
     if expected is not None and expected.result is not msgspec.UNSET:
         console.print(Text(f"   the tool answers: {safe(_written(expected.result)[:_COMPARED], console)}", style="dim"))
+
+
+def _cause_line(points: float, cause: str, often: str, indent: str, console: Console) -> Text:
+    line = f"{indent}−{number(points)} {safe(cause, console)}{often}: {safe(words(cause, 'en'), console)}"
+    return Text(line, style="red")
 
 
 def _axes(row: GradedRow) -> str:
@@ -134,7 +145,9 @@ def _print_argument(
         console.print(Text(f"       differs  {named}", style="dim"))
     for cause in dict.fromkeys(loss.cause for loss in losses):
         points = math.fsum(loss.points for loss in losses if loss.cause == cause)
-        console.print(Text(f"       −{number(points)} {cause}: {words(cause, 'en')}", style="red"))
+        console.print(
+            Text(f"       −{number(points)} {safe(cause, console)}: {safe(words(cause, 'en'), console)}", style="red")
+        )
 
 
 def _print_surplus(actual: Call, expected: ExpectedCall | None, console: Console) -> None:

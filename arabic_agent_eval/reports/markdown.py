@@ -24,16 +24,22 @@ def plain(text: str) -> str:
     return html.escape(_MARKS.sub(r"\\\1", shown), quote=False).replace("\\&lt;", "&lt;").replace("\\&gt;", "&gt;")
 
 
-def markdown(summary: Summary) -> str:
-    """The whole summary as one Markdown document."""
+def markdown(summary: Summary, title: str = "") -> str:
+    """The whole summary as one Markdown document.
+
+    Args:
+        summary: the numbers.
+        title: what was graded, for the head.
+    """
     coverage, right = summary.coverage, summary.right_function
     reasons = {plain(reason): count for reason, count in summary.unscored_reasons.items()}
     head = (
         f"{coverage_line(coverage.scored, coverage.total, reasons)}. Right function in {right['right']:,} of "
         f"{right['of']:,} answers; exact match {number(summary.exact_match)}."
     )
+    score = f"{number(summary.overall)} ({summary.grade or 'nothing scored'})"
     parts = [
-        f"# Arabic agent evaluation: {number(summary.overall)} ({summary.grade or 'nothing scored'})",
+        f"# {plain(title) or 'Arabic agent evaluation'}: {score}",
         head,
         "## Categories",
         _groups(summary.categories, weights=True),

@@ -51,7 +51,7 @@ def _print_head(summary: Summary, console: Console) -> None:
     console.print(
         Text(f"Right function in {right['right']:,} of {right['of']:,} answers; exact match ")
         .append(number(summary.exact_match))
-        .append(f"; rules {summary.rules}")
+        .append(f"; rules {name_invisible(summary.rules, spaces=True)}")
     )
 
 
@@ -91,12 +91,12 @@ def _print_losses(summary: Summary, console: Console) -> None:
     table.add_column("points", justify="right", no_wrap=True)
     table.add_column("where (how often) · an example", overflow="fold")
     for cause in list(lost)[:_CAUSES_SHOWN]:
-        table.add_row(cause, number(lost[cause]), _evidence(summary, cause, console))
+        table.add_row(Text(safe(cause, console)), number(lost[cause]), _evidence(summary, cause, console))
     console.print(table)
     hidden = list(lost)[_CAUSES_SHOWN:]
     if hidden:
         rest = ", ".join(f"{cause} {number(lost[cause])}" for cause in hidden)
-        console.print(Text(f"and {rest}\n"))
+        console.print(Text(safe(f"and {rest}", console) + "\n"))
 
 
 def _evidence(summary: Summary, cause: str, console: Console) -> Text:
@@ -111,4 +111,5 @@ def _evidence(summary: Summary, cause: str, console: Console) -> Text:
 def _example(example: Example, console: Console) -> str:
     name = f"{example.argument}: " if example.argument else ""
     # Latin words between the two keep them apart where a terminal runs Arabic on from right to left.
-    return f"{safe(name, console)}expected {safe(example.expected, console)}, actual {safe(example.actual, console)}"
+    wanted, given = safe(example.expected, console), safe(example.actual, console)
+    return f"{name_invisible(name, spaces=True)}expected {wanted}, actual {given} ({safe(example.item_id, console)})"
