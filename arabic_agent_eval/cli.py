@@ -7,6 +7,7 @@ Results go to stdout, everything else to stderr. Exit codes: 0 done; 1 a gate fa
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import sys
 import time
@@ -133,6 +134,7 @@ def grade(
     from arabic_agent_eval.summary import summarize
 
     _keep_apart(out, items, replies, categories)
+    gc.disable()  # nothing that grading makes has cycles, and the process ends with the command
     item_set, declared = _items(items, checked=False), _declared(categories)
     with _replies(replies) as path, _progress() as progress:
         batch = grade_file(

@@ -191,10 +191,7 @@ def survey(calls: Sequence[ExpectedCall], rules: Rules = CANONICAL) -> tuple[boo
             if kind is str:
                 if not arabic and not value.isascii():
                     arabic = find_arabic(value) is not None
-            elif kind is int or kind is float:
-                if rules.value_text != "json" or value in _UNSAFE_NUMBERS or not -_SAFE_LIMIT < value < _SAFE_LIMIT:
-                    plain = False
-            else:
+            elif kind is not int or rules.value_text != "json" or value in _UNSAFE_NUMBERS or abs(value) >= _SAFE_LIMIT:
                 plain = False
                 arabic = arabic or holds_arabic(value, rules)
     return plain, arabic
@@ -206,7 +203,7 @@ def expects_arabic(calls: Sequence[ExpectedCall]) -> bool:
 
 
 _UNSAFE_NUMBERS = (0, 1)  # Python calls these equal to False and True
-_SAFE_LIMIT = 2**53
+_SAFE_LIMIT = 2**53  # beyond, a whole number and a double that Python calls equal are written differently
 _SHALLOW = 16
 _JSON_SCALARS = frozenset({str, int, float, bool, type(None)})  # a caller's own objects may say anything of equality
 

@@ -362,7 +362,7 @@ _BLOCK = 1 << 20
 def _content(lines: list[bytes]) -> bytes:
     """The lines without what is no content, so that the same items saved on another system keep their fingerprint."""
     block = b"".join(lines)
-    if b"\r\n" in block:
+    if b"\r" in block:  # one byte is found much faster than two
         block = block.replace(b"\r\n", b"\n")
     return block if block.endswith(b"\n") else block + b"\n"
 
