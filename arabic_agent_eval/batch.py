@@ -6,6 +6,8 @@ A file is cut into ranges of bytes; each range is graded to a tally and its rows
 from __future__ import annotations
 
 import multiprocessing
+import os
+import re
 import signal
 import threading
 from collections import deque
@@ -115,7 +117,8 @@ def grade_file(
 
 
 def _signature(items: ItemSet, rules: Rules, format: str) -> Signature:  # noqa: A002
-    return Signature(f"{items.name.replace('|', '_')}@{items.fingerprint}", len(items), rules.tag, format)
+    name = re.sub(r"[^\w.+-]", "_", items.name)  # a file name must not speak for the rest of the signature
+    return Signature(f"{name}@{items.fingerprint}", len(items), rules.tag, format)
 
 
 def _grade(
@@ -286,7 +289,17 @@ def _start_process(grader: RangeGrader | None, items: Path | None, replies: Path
     """Prepare a process: the items come with the fork, or are read again where processes start afresh."""
     global _grader  # noqa: PLW0603 - a process of a pool keeps its state in its module
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
     _grader = grader or RangeGrader(ItemSet.index(items or Path()), replies, options)
+
+
+def _leave_with_parent() -> None:
+    """Nobody is left to wait for the work of a process whose parent was killed."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _work(start: int, end: int) -> RangeResult | DataError:

@@ -49,7 +49,13 @@ def find_tools(items: str, tools: str | None) -> Path | None:
 
 def _find(name: str, file: str, what: str) -> Path:
     path = Path(name)
-    if path.exists():
+    try:
+        exists = path.exists()
+    except OSError as error:
+        raise DataError(
+            f"this is no name for a file: {(error.strerror or str(error)).lower()}.", path=name[:80]
+        ) from None
+    if exists:
         if path.is_dir():
             raise DataError(f"a file of {what} is needed, not a folder.", path=name)
         return path

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import gc
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -297,8 +298,11 @@ def data_convert(
 def _keep_apart(out: Path | None, *inputs: str | Path | None) -> None:
     """A result never overwrites what it is made from."""
     for name in inputs:
-        path = Path(name) if name is not None else None
-        if out is not None and path is not None and path.exists() and out.exists() and out.samefile(path):
+        try:
+            same = out is not None and name is not None and out.samefile(name)
+        except OSError:  # one of them is not there, or no name for a file
+            same = False
+        if same:
             raise UsageError(f"--out {out} is one of the inputs; write the result to another file.")
 
 
@@ -445,8 +449,11 @@ def _say(message: str) -> None:
 
 def main() -> None:
     """Run the command; a mistake of the user is one sentence on stderr, never a traceback."""
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # whoever ends the command leaves no half-written file
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed before the command began
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123
+        getattr(sys, name).reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
         app()
     except EvalError as error:

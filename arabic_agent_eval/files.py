@@ -31,6 +31,10 @@ def open_lines(path: Path) -> IO[bytes]:
     """
     try:
         stream = path.open("rb", buffering=1 << 20)
+        if not stream.seekable():
+            stream.close()
+            remedy = "Save it to a file first; replies can also come from standard input, with --replies -."
+            raise DataError("this is a pipe, and the file is read more than once.", path=str(path), remedy=remedy)
         head = stream.read(3)
     except OSError as error:
         raise DataError(f"the file cannot be read: {_why(error)}.", path=str(path)) from None
@@ -113,12 +117,17 @@ class WholeFile:
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path.resolve()  # a link keeps pointing, and what it points to is replaced
+        self.path = path
         self._stream: IO[bytes] | None = None
         self._temporary: str | None = None
 
     def __enter__(self) -> Self:
-        if self.path.exists() and not self.path.is_file():
+        try:
+            self.path = self.path.resolve()  # a link keeps pointing, and what it points to is replaced
+            taken = self.path.exists() and not self.path.is_file()
+        except OSError as error:
+            raise OutputError(f"{self.path}: the result cannot be written there: {_why(error)}.") from None
+        if taken:
             what = "a folder" if self.path.is_dir() else "not a regular file"
             raise OutputError(f"{self.path}: the result cannot be written there: it is {what}.")
         folder = self.path.parent
@@ -202,6 +211,8 @@ def validation_error(error: msgspec.ValidationError, path: str | None = None, li
     if missing:
         name = f"{field}.{missing[1]}" if field else missing[1]
         return DataError("the field is missing.", path=path, line=line, field=name)
+    if text == "Expected `str` of length >= 1":
+        return DataError("the text must not be empty.", path=path, line=line, field=field)
     got = re.fullmatch(r"Expected `(.+)`, got `(.+)`", text)
     if got:
         text = f"expected {_JSON_NAMES.get(got[1], got[1])}, found {_JSON_NAMES.get(got[2], got[2])}"

@@ -7,7 +7,6 @@ unscored (ruling 17).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
 from typing import Any, Literal, NoReturn, get_args
 
@@ -16,6 +15,7 @@ import msgspec
 from arabic_agent_eval.errors import DataError, UnknownFormat
 from arabic_agent_eval.files import json_type
 from arabic_agent_eval.markup import read_text
+from arabic_agent_eval.redaction import redact
 from arabic_agent_eval.strictjson import MalformedJSON, decode_any_depth, number_text
 from arabic_agent_eval.text import fold_space, name_invisible
 from arabic_agent_eval.tools import Call
@@ -383,8 +383,6 @@ def _words(content: Any) -> str:
 
 # --- why there is no answer ----------------------------------------------------------------------------------
 
-_SECRET = re.compile(r"(?i)\b(?:bearer\s+|(?:sk|pk|gsk|hf|xai|key)[-_]|AIza)[\w.*+/=-]+")
-
 
 def _message(error: Any) -> str:
     """What an error says of itself, in whatever shape it comes."""
@@ -399,7 +397,7 @@ def _message(error: Any) -> str:
 
 def _safe(reason: str) -> str:
     """A reason on one line, without secrets, cut to 200 characters."""
-    reason = _SECRET.sub("[secret]", fold_space(reason[: 4 * _MAX_REASON]))
+    reason = fold_space(redact(reason[: 4 * _MAX_REASON]))
     shown = name_invisible(reason, spaces=True)
     return shown if len(shown) <= _MAX_REASON else shown[: _MAX_REASON - 1] + "…"
 

@@ -114,7 +114,8 @@ def compare_arguments(
         if evidence is not None:
             evidence.append(ArgumentMatch(name, compared[2], actual, compared[0], compared[1]))
     if not count:
-        return (rules.surplus_arguments if given else EXACT), None
+        surplus = any(value is not None for value in given.values())
+        return (rules.surplus_arguments if surplus else EXACT), None
     return credit / count, kept / measured if measured else None
 
 
@@ -210,6 +211,23 @@ _JSON_SCALARS = frozenset({str, int, float, bool, type(None)})  # a caller's own
 
 def _is_plain(call: Call) -> bool:
     return PLAIN_TYPES.issuperset(map(type, call.arguments.values()))
+
+
+def _copied(value: Any, depth: int) -> Any:
+    """A copy of a JSON value that nests little.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    kind = type(value)
+    if depth <= _SHALLOW:
+        if kind is dict:
+            return {name: _copied(member, depth + 1) for name, member in value.items()}
+        if kind is list:
+            return [_copied(member, depth + 1) for member in value]
+    if kind not in _JSON_SCALARS:
+        raise TypeError
+    return value
 
 
 def is_identical(expected: Any, actual: Any, depth: int = 0) -> bool:
@@ -327,8 +345,14 @@ class Expectation:
         )
 
     def _learn(self, calls: Sequence[Call]) -> None:
-        """Remember calls that were right in every respect, so that the same ones are recognised at sight."""
-        self._right = tuple(calls)
+        """Remember calls that were right in every respect, so that the same ones are recognised at sight.
+
+        A copy of them, since a caller may change its own; what is not plain JSON is not remembered.
+        """
+        try:
+            self._right = tuple([Call(call.function, _copied(call.arguments, 0)) for call in calls])
+        except TypeError:
+            return
         self._plain = all(map(_is_plain, calls))
         self._perfect = Verdict(1.0, 1.0, 1.0, (), max(len(calls), 1), len(calls))
 
@@ -456,7 +480,7 @@ def expected_call(call: ExpectedCall | Call | Mapping[str, Any]) -> ExpectedCall
         raise DataError("an expected call must be a Call or a mapping with 'function' and 'arguments'.")
     function, arguments = call.get("function"), call.get("arguments")
     arguments = {} if arguments is None else arguments
-    if not isinstance(function, str):
+    if not isinstance(function, str) or not function:
         raise DataError("an expected call needs the name of a function.", field="function")
     if not isinstance(arguments, Mapping) or too_deep(arguments):
         raise DataError("expected arguments must be an object, at most 64 levels deep.", field="arguments")

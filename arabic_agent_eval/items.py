@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -62,7 +62,7 @@ class ExpectedCall(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
         result: what the simulated tool answers; unset when the item runs without tools.
     """
 
-    function: str
+    function: Annotated[str, msgspec.Meta(min_length=1)]
     arguments: dict[str, Any] = {}
     accept: dict[str, list[Any]] | None = None
     result: Any = msgspec.UNSET
@@ -385,6 +385,11 @@ def _read_list(path: Path) -> dict[str, Item]:
     return items
 
 
+def _is_weight(value: float) -> bool:
+    """Far smaller or larger weights would be lost to rounding."""
+    return value == 0 or 1e-6 <= value <= 1e6  # noqa: PLR2004
+
+
 def read_categories(path: Path) -> dict[str, Category]:
     """Declared categories: a JSON object, name → ``{"weight": 0.2, "name_ar": "…"}``.
 
@@ -397,8 +402,9 @@ def read_categories(path: Path) -> dict[str, Category]:
     found = {}
     for name, entry in document.items():
         weight = entry.get("weight") if isinstance(entry, dict) else entry
-        if isinstance(weight, bool) or not isinstance(weight, int | float) or weight < 0:
-            raise DataError("a weight must be a number of at least 0.", path=str(path), field=f"{name}.weight")
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not _is_weight(weight):
+            what = "a weight must be 0, or a number from 0.000001 to 1000000."
+            raise DataError(what, path=str(path), field=f"{name}.weight")
         name_ar = entry.get("name_ar", "") if isinstance(entry, dict) else ""
         found[name] = Category(name, float(weight), str(name_ar))
     return found

@@ -250,8 +250,8 @@ class RangeGrader:
         facts: ItemFacts,
     ) -> Outcome:
         deep = line.count(b"{") + line.count(b"[") > MAX_DEPTH
-        read = Call.read if deep or not all(call.function for call in calls) else Call
-        made = [read(call.function or None, call.arguments) for call in calls]
+        read = Call.read if deep else Call
+        made = [read(call.function, call.arguments) for call in calls]
         causes = self.options.causes
         verdict = expectation.judge(made, evidence=causes)
         lost: tuple[LossKey, ...] = ()

@@ -119,7 +119,16 @@ def numbered_rows(path: Path) -> Iterator[tuple[int, GradedRow]]:
         if row.rules.rpartition("-")[0] not in RULES:
             what = f"this version does not know the rules {row.rules!r}."
             raise DataError(what, path=name, line=number, field="rules", remedy="Grade the replies again.")
+        if not _is_sound(row):
+            what = "an axis or a loss lies outside 0 to 1."
+            raise DataError(what, path=name, line=number, remedy="Graded rows are what 'aae grade --out' writes.")
         yield number, row
+
+
+def _is_sound(row: GradedRow) -> bool:
+    axes = (row.total, row.function_selection, row.argument_accuracy, row.arabic_preservation)
+    values = [value for value in axes if value is not None] + [loss.points for loss in row.losses or ()]
+    return all(0.0 <= value <= 1.0 + 1e-9 for value in values)
 
 
 class GradedFile(msgspec.Struct):

@@ -227,7 +227,12 @@ def score_function_call(
         return (0.0, 0.0, 0.0) if expected_fn is not None else (1.0, 1.0, 1.0)
     if expected_fn is None:
         return (0.0, 0.0, 0.0)
-    if type(actual_fn) is type(expected_fn) is str and type(actual_args) is type(expected_args) is dict:
+    if (
+        expected_fn
+        and actual_fn
+        and type(actual_fn) is type(expected_fn) is str
+        and type(actual_args) is type(expected_args) is dict
+    ):
         function = 1.0 if expected_fn in {actual_fn, WILDCARD} else 0.0
         kinds, wanted = set(map(type, actual_args.values())), set(map(type, expected_args.values()))
         is_plain = kinds == wanted and kinds <= PLAIN_TYPES

@@ -165,12 +165,21 @@ def number_text(value: float) -> str:
     ('2', '1e+21', '1e-7', '0')
     """
     if isinstance(value, int):
-        return str(value) if value.bit_length() < _MAX_BITS else hex(value)
+        return str(value) if value.bit_length() < _MAX_BITS else _long_decimal(value)
     if not math.isfinite(value):
         return str(value)
     if value.is_integer() and abs(value) < _MAX_EXACT:
         return str(int(value))
     return _ecmascript(value)
+
+
+def _long_decimal(value: int) -> str:
+    """An integer of any size in decimal, in pieces that Python agrees to write."""
+    pieces, rest, piece = [], abs(value), 10**_MAX_DIGITS
+    while rest:
+        rest, low = divmod(rest, piece)
+        pieces.append(f"{low:0{_MAX_DIGITS}d}")
+    return ("-" if value < 0 else "") + "".join(reversed(pieces)).lstrip("0")
 
 
 def _ecmascript(value: float) -> str:

@@ -487,3 +487,36 @@ def test_a_closed_standard_output_is_no_failed_gate(tmp_path):
     process.communicate(timeout=60)
 
     assert process.returncode != 1
+
+
+def test_a_pipe_is_no_file_of_items(tmp_path):
+    """What can be read only once is refused with the way out, and nothing waits for it."""
+    pipe = tmp_path / "items.jsonl"
+    os.mkfifo(pipe)
+    (tmp_path / "others").mkdir()
+    options = files(tmp_path / "others")
+    holder = os.open(pipe, os.O_RDWR)
+    try:
+        found = aae("grade", "--items", pipe, *options[2:])
+    finally:
+        os.close(holder)
+
+    assert found.code == 2
+    assert "this is a pipe" in found.err
+    assert "--replies -" in found.err
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_workers_leave_with_their_parent(tmp_path, how):
+    """A parent that is ended leaves no process behind that would hold its files and pipes."""
+    with slow_grading(tmp_path, "--jobs", "2") as (process, rows, _):
+        before = rows.read_bytes() if rows.exists() else None
+        os.kill(process.pid, how)
+        process.communicate(timeout=30)
+        wait_until(lambda: not members(process.pid))
+
+    assert (rows.read_bytes() if rows.exists() else None) == before
+    if how == signal.SIGTERM:
+        assert process.returncode == 130
+        assert not list(tmp_path.glob("**/*.part"))

@@ -348,3 +348,42 @@ def test_rules_have_names():
     assert RULES == {"canonical": CANONICAL, "v0.1": V0_1}
     assert CANONICAL.tag == f"canonical-{CANONICAL.version}"
     assert V0_1.tag == f"v0.1-{V0_1.version}"
+
+
+def test_what_is_remembered_is_a_copy():
+    """A caller may change its own arguments after they were right; they are compared anew."""
+    grader = Grader(Item("w", "multi_step", [ExpectedCall("f", {"city": "جدة", "n": [1]})]))
+    args = {"city": "جدة", "n": [1]}
+    call = {"id": "w", "calls": [{"function": "f", "arguments": args}]}
+    assert grader.evaluate(read_reply(call)).score.total == 1.0
+
+    args["n"][0] = True
+    assert grader.evaluate(read_reply(call)).score.argument_accuracy == 0.5
+    args["n"], args["city"] = [1], "دبي"
+    assert grader.evaluate(read_reply(call)).score.argument_accuracy == 0.5
+
+
+@pytest.mark.parametrize("arguments", [{"a": 1}, '{"a": 1}'])
+@pytest.mark.parametrize("wanted", ["f", "*"])
+def test_an_empty_name_is_no_call(wanted, arguments):
+    """A call without a name cannot be read, however its arguments are written."""
+    assert score_function_call(wanted, "", {"a": 1}, arguments) == (0.0, 0.0, 0.0)
+
+
+def test_nulls_are_no_surplus_arguments():
+    """Null is as absent (ruling 1), also where the older rules count arguments that nobody expected."""
+    expected, actual = [{"function": "f", "arguments": {"a": None}}], [{"function": "f", "arguments": {"a": None}}]
+    assert score_calls(expected, actual, category="multi_step", rules=V0_1).total == 1.0
+
+
+def test_a_grader_wants_items_and_replies():
+    """What is neither is refused in a sentence, and a reply to another item is not graded by mistake."""
+    item = Item("w", "multi_step", [ExpectedCall("f")], available_functions=["f"])
+    grader = Grader(item)
+    assert grader.evaluate('<tool_call>{"name": "f", "arguments": {}}</tool_call>').score.total == 1.0
+    with pytest.raises(UsageError, match="not 'w'"):
+        grader.evaluate(read_reply({"id": "other", "text": ""}))
+    with pytest.raises(UsageError, match="a reply is"):
+        grader.evaluate(5)
+    with pytest.raises(UsageError, match="made from an Item"):
+        Grader("w")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import unicodedata
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 _COMPARED = 400  # characters of a value that are compared letter by letter
 _SLOTS = 50  # calls that are shown
+_ARGUMENTS = 100  # arguments of a call that are shown
 _NAMED = 6  # differing characters that are named
 
 
@@ -115,11 +117,17 @@ def _print_apart(expected: ExpectedCall | None, actual: Call | None, console: Co
 
 
 def _print_arguments(expected: ExpectedCall | None, actual: Call, losses: list[Loss], console: Console) -> None:
-    for name, value in (expected.arguments if expected is not None else {}).items():
+    by_argument: dict[str | None, list[Loss]] = {}
+    for loss in losses:
+        by_argument.setdefault(loss.argument, []).append(loss)
+    wanted = {} if expected is None else expected.arguments
+    for name, value in islice(wanted.items(), _ARGUMENTS):
         if value is not None:
-            found = [loss for loss in losses if loss.argument == name]
-            others = expected is not None and bool(expected.accept) and name in (expected.accept or {})
+            others = expected is not None and name in (expected.accept or {})
+            found = by_argument.get(name, [])
             _print_argument(name, value, actual.arguments.get(name), found, console, others=others)
+    if len(wanted) > _ARGUMENTS:
+        console.print(f"   … and {len(wanted) - _ARGUMENTS:,} more arguments.")
     _print_surplus(actual, expected, console)
 
 
@@ -153,7 +161,7 @@ def _print_argument(
 def _print_surplus(actual: Call, expected: ExpectedCall | None, console: Console) -> None:
     known = {} if expected is None else expected.arguments
     extra = {name: value for name, value in actual.arguments.items() if known.get(name) is None}
-    for name, value in extra.items():
+    for name, value in islice(extra.items(), _ARGUMENTS):
         note = " (not expected, ignored)" if expected is not None else ""
         console.print(
             Text(f"   + {safe(name, console)}: {safe(_written(value)[:_COMPARED], console)}{note}", style="dim")

@@ -50,7 +50,7 @@ def markdown(summary: Summary, title: str = "") -> str:
         parts.append(f"{summary.not_arabic:,} of these items expect nothing Arabic and count 1 under Arabic kept.")
     if summary.lost is not None:
         parts += ["## Where the points went", _losses(summary)]
-    parts.append(f"Signature: `{name_invisible(summary.signature).replace('`', '')}`")
+    parts.append(f"Signature: `{name_invisible(summary.signature, spaces=True).replace('`', '')}`")
     return "\n\n".join(parts) + "\n"
 
 

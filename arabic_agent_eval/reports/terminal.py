@@ -38,7 +38,7 @@ def print_summary(summary: Summary, console: Console) -> None:
     _print_applicable(summary, console)
     if summary.lost is not None:
         _print_losses(summary, console)
-    console.print(Text(f"Signature  {name_invisible(summary.signature)}", style="dim"), soft_wrap=True)
+    console.print(Text(f"Signature  {name_invisible(summary.signature, spaces=True)}", style="dim"), soft_wrap=True)
 
 
 def _print_head(summary: Summary, console: Console) -> None:
