@@ -129,6 +129,7 @@ class RangeGrader:
         self.options = options
         self.rules = RULES[options.rules]
         self.expectations: dict[str, tuple[Expectation, ItemFacts]] = {}
+        self.same: dict[Outcome, Outcome] = {}
         self.outcomes: dict[tuple[str, str | None, bool], tuple[Outcome, Outcome]] = {}
 
     def grade_range(self, start: int, end: int) -> RangeResult:
@@ -182,7 +183,7 @@ class RangeGrader:
                     self._grade_line(line, part)
                     continue
             part.lines += 1
-            add_first(item_id)
+            add_first(key.id)
             plain, arabic = survey(key.expected_calls, rules)
             perfect, nothing = known.get((key.category, key.dialect, arabic)) or self._outcomes(key, arabic)
             expected = key.expected_calls
@@ -257,7 +258,11 @@ class RangeGrader:
         lost: tuple[LossKey, ...] = ()
         if causes and (verdict.matches or not verdict.function):
             lost = part.tally.add_losses(item_id, diagnose(verdict, expectation, made))
-        return Outcome(facts, verdict.function, verdict.argument, verdict.arabic, lost)
+        return self._one_object(Outcome(facts, verdict.function, verdict.argument, verdict.arabic, lost))
+
+    def _one_object(self, outcome: Outcome) -> Outcome:
+        """Equal outcomes as one object, which a process hands to its parent once and not a thousand times."""
+        return self.same.setdefault(outcome, outcome)
 
     def _grade_line(self, line: bytes, part: RangeResult) -> None:
         """The long way: any row, field by field."""
@@ -303,15 +308,14 @@ class RangeGrader:
             remedy="Check that the replies belong to these items, or pass --allow-unknown to leave such rows out.",
         )
 
-    @staticmethod
-    def _count(result: Result, facts: ItemFacts, tally: Tally) -> None:
+    def _count(self, result: Result, facts: ItemFacts, tally: Tally) -> None:
         score = result.score
         if score is None:
             tally.add_unscored(result.item_id, result.reason or "unscored")
             return
         lost = tally.add_losses(result.item_id, result.losses) if result.losses else ()
         axes = score.function_selection, score.argument_accuracy, score.arabic_preservation
-        tally.add(result.item_id, Outcome(facts, *axes, lost))
+        tally.add(result.item_id, self._one_object(Outcome(facts, *axes, lost)))
 
 
 def _placed(error: DataError, path: str, number: int | None, place: str) -> DataError:
