@@ -92,11 +92,6 @@ _PUNCTUATION_MAP = {ord("،"): ",", ord("؛"): ";", ord("؟"): "?", ord("«"): '
 _SIGNS = {ord("﷼"): "ريال", 0x20C1: "ريال سعودي", 0x20C3: "درهم إماراتي", 0x20C4: "ريال عماني"}
 
 
-def fold_spelling(text: str) -> str:
-    """The letter folds of the canonical normaliser, whatever else the text holds."""
-    return fold_letters(text)
-
-
 def fold_space(text: str) -> str:
     """Every run of white space becomes one space; none is left at the ends."""
     return _SPACE.sub(" ", text).strip()
@@ -158,7 +153,7 @@ FOLDS: dict[str, Callable[[str], str]] = {
     "invisible_character": fold_invisible,
     "diacritics": fold_diacritics,
     "letter_variant": fold_variants,
-    "spelling": fold_spelling,
+    "spelling": fold_letters,
     "hamza": fold_hamza,
     "digits": fold_digits,
     "punctuation": fold_punctuation,
