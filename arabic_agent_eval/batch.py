@@ -5,15 +5,8 @@ A file is cut into ranges of bytes; each range is graded to a tally and its rows
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 import re
-import signal
-import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -23,12 +16,12 @@ import msgspec
 from arabic_agent_eval.errors import DataError, EvalError, UsageError
 from arabic_agent_eval.files import WholeFile, collector_paused, json_type, open_lines, read_json, read_json_line
 from arabic_agent_eval.formats import FORMATS, Reply, read_reply
-from arabic_agent_eval.grading import expects_arabic
 from arabic_agent_eval.items import Category, ItemSet
 from arabic_agent_eval.ranges import Options, RangeGrader, RangeResult
 from arabic_agent_eval.rows import row_line, row_of
 from arabic_agent_eval.rules import CANONICAL, Rules
 from arabic_agent_eval.scoring import Result, Signature
+from arabic_agent_eval.shortcuts import expects_arabic
 from arabic_agent_eval.summary import NO_REPLY
 from arabic_agent_eval.tally import Ledger, Tally
 
@@ -227,8 +220,12 @@ def _parts(
         raise DataError("the file is empty: there is nothing to grade.", path=str(replies))
     step = max(_SMALLEST_RANGE, min(_LARGEST_RANGE, size // (jobs * 8) + 1))
     ranges = [(start, min(start + step, size)) for start in range(0, size, step)]
-    alone = jobs == 1 or len(ranges) == 1
-    results = _here(items, replies, options, ranges) if alone else _processes(items, replies, options, ranges, jobs)
+    if jobs == 1 or len(ranges) == 1:
+        results = _here(items, replies, options, ranges)
+    else:
+        from arabic_agent_eval.processes import grade_in_processes  # noqa: PLC0415 - one process needs none of it
+
+        results = grade_in_processes(items, replies, options, ranges, jobs)
     lines, answers = 0, 0
     for (_, end), outcome in zip(ranges, results, strict=True):
         if isinstance(outcome, DataError):
@@ -255,14 +252,7 @@ def _here(
 ) -> Iterator[RangeResult | DataError]:
     grader = RangeGrader(items, replies, options)
     for start, end in ranges:
-        yield _try_range(grader, start, end)
-
-
-def _try_range(grader: RangeGrader, start: int, end: int) -> RangeResult | DataError:
-    try:
-        return grader.grade_range(start, end)
-    except DataError as error:
-        return error
+        yield grader.try_range(start, end)
 
 
 def _document_part(grader: RangeGrader, replies: Path) -> RangeResult:
@@ -278,57 +268,3 @@ def _document_part(grader: RangeGrader, replies: Path) -> RangeResult:
             raise DataError(f"a reply must be an object, not {json_type(row)}.", path=str(replies), field=where)
         grader.grade_row(row, part, None, where)
     return part
-
-
-# --- processes -----------------------------------------------------------------------------------------------
-
-_grader: RangeGrader | None = None
-
-
-def _start_process(grader: RangeGrader | None, items: Path | None, replies: Path, options: Options) -> None:
-    """Prepare a process: the items come with the fork, or are read again where processes start afresh."""
-    global _grader  # noqa: PLW0603 - a process of a pool keeps its state in its module
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    threading.Thread(target=_leave_with_parent, daemon=True).start()
-    _grader = grader or RangeGrader(ItemSet.index(items or Path()), replies, options)
-
-
-def _leave_with_parent() -> None:
-    """Nobody is left to wait for the work of a process whose parent was killed."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
-
-
-def _work(start: int, end: int) -> RangeResult | DataError:
-    assert _grader is not None  # noqa: S101 - set by the initializer
-    return _try_range(_grader, start, end)
-
-
-def _processes(
-    items: ItemSet, replies: Path, options: Options, ranges: Iterable[tuple[int, int]], jobs: int
-) -> Iterator[RangeResult | DataError]:
-    """Grade ranges in several processes, in order, with a bounded number under way."""
-    fork = "fork" in multiprocessing.get_all_start_methods() and threading.active_count() == 1
-    if not fork and items.path is None:
-        raise UsageError("several jobs need items that were read from a file.")
-    len(items)  # read to the end before the processes part, so that none has to
-    grader = RangeGrader(items, replies, options) if fork else None
-    context = multiprocessing.get_context("fork" if fork else "spawn")
-    pool = ProcessPoolExecutor(jobs, context, _start_process, (grader, items.path, replies, options))
-    waiting: deque[Future[RangeResult | DataError]] = deque()
-    try:
-        for start, end in ranges:
-            waiting.append(pool.submit(_work, start, end))
-            if len(waiting) > 2 * jobs:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-    except BrokenProcessPool:
-        remedy = "Use fewer --jobs."
-        what = "a grading process was killed, perhaps because memory ran out."
-        raise DataError(what, path=str(replies), remedy=remedy) from None
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)

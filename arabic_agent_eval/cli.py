@@ -75,8 +75,18 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of 
 CategoriesOption = Annotated[
     Path | None, typer.Option("--categories", metavar="FILE", help="Weights of categories of your own (JSON).")
 ]
+
+
+def _number(value: float | None) -> float | None:
+    """Refuse NaN, which lies in every range, since nothing is below it or above."""
+    if value is not None and value != value:  # noqa: PLR0124
+        raise typer.BadParameter("nan is no score.")
+    return value
+
+
 FailUnder = Annotated[
-    float | None, typer.Option("--fail-under", metavar="SCORE", min=0.0, max=1.0, help="Exit 1 below this score.")
+    float | None,
+    typer.Option("--fail-under", metavar="SCORE", min=0.0, max=1.0, callback=_number, help="Exit 1 below this score."),
 ]
 
 

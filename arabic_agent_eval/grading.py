@@ -6,13 +6,12 @@ weights and no causes. There is one grader; a :class:`Rules` value holds all tha
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import permutations
 from typing import Any, Final
 
 import msgspec
 
+from arabic_agent_eval.assignment import assign
 from arabic_agent_eval.errors import DataError
 from arabic_agent_eval.items import AnswerKey, ExpectedCall
 from arabic_agent_eval.ladder import EXACT, holds_arabic, rung
@@ -180,31 +179,6 @@ class _CompiledCall:
         return CallMatch(expected, actual, function, argument, arabic, tuple(found or ()))
 
 
-def survey(calls: Sequence[ExpectedCall], rules: Rules = CANONICAL) -> tuple[bool, bool]:
-    """Look over expected calls once: (plain, arabic).
-
-    Plain: every axis is 1 whenever Python finds the actual calls equal to these. Arabic: preservation is applicable.
-    """
-    plain, arabic = bool(calls) or rules.nothing_expected == "abstain", False
-    for call in calls:
-        for value in call.arguments.values():
-            kind = type(value)
-            if kind is str:
-                if not arabic and not value.isascii():
-                    arabic = find_arabic(value) is not None
-            elif kind is not int or rules.value_text != "json" or value in _UNSAFE_NUMBERS or abs(value) >= _SAFE_LIMIT:
-                plain = False
-                arabic = arabic or holds_arabic(value, rules)
-    return plain, arabic
-
-
-def expects_arabic(calls: Sequence[ExpectedCall]) -> bool:
-    """Whether any expected argument is Arabic-valued: else preservation is not applicable (ruling 10)."""
-    return survey(calls)[1]
-
-
-_UNSAFE_NUMBERS = (0, 1)  # Python calls these equal to False and True
-_SAFE_LIMIT = 2**53  # beyond, a whole number and a double that Python calls equal are written differently
 _SHALLOW = 16
 _JSON_SCALARS = frozenset({str, int, float, bool, type(None)})  # a caller's own objects may say anything of equality
 
@@ -239,13 +213,19 @@ def is_identical(expected: Any, actual: Any, depth: int = 0) -> bool:
     if kind is not type(actual) or depth > _SHALLOW:
         return False
     if kind is dict:
-        return expected.keys() == actual.keys() and all(
-            is_identical(value, actual[name], depth + 1) for name, value in expected.items()
-        )
+        if expected.keys() != actual.keys():
+            return False
+        for name, value in expected.items():  # noqa: SIM110 - a generator costs as much as what it compares
+            if not is_identical(value, actual[name], depth + 1):
+                return False
+        return True
     if kind is list:
-        return len(expected) == len(actual) and all(
-            is_identical(one, other, depth + 1) for one, other in zip(expected, actual, strict=True)
-        )
+        if len(expected) != len(actual):
+            return False
+        for one, other in zip(expected, actual, strict=True):  # noqa: SIM110
+            if not is_identical(one, other, depth + 1):
+                return False
+        return True
     return kind in _JSON_SCALARS and bool(expected == actual)
 
 
@@ -320,7 +300,7 @@ class Expectation:
         if size == self.size == 1:
             verdict = self._judge_one(calls[0], evidence=evidence)
         else:
-            verdict = _verdict(self.pair(calls), size)
+            verdict = _verdict(self.pair(calls, evidence=evidence), size)
         if self._right is None and verdict.function == verdict.argument == verdict.arabic == 1.0:
             self._learn(calls)
         return verdict
@@ -356,28 +336,28 @@ class Expectation:
         self._plain = all(map(_is_plain, calls))
         self._perfect = Verdict(1.0, 1.0, 1.0, (), max(len(calls), 1), len(calls))
 
-    def pair(self, calls: Sequence[Call]) -> list[CallMatch]:
+    def pair(self, calls: Sequence[Call], *, evidence: bool = True) -> list[CallMatch]:
         """Every slot: by place, or by the best pairing where calls may come in any order (ruling 14)."""
-        return self._by_place(calls) if self.ordered else self._best_pairing(calls)
+        return self._by_place(calls, evidence) if self.ordered else self._best_pairing(calls, evidence)
 
     def _nothing_expected(self, size: int) -> Verdict:
         if not size and self.rules.nothing_expected == "abstain":
             return Verdict(1.0, 1.0, 1.0, (), 1, 0)
         return Verdict(0.0, 0.0, 0.0, tuple(_surplus(place) for place in range(size)), max(size, 1), size)
 
-    def _by_place(self, calls: Sequence[Call]) -> list[CallMatch]:
+    def _by_place(self, calls: Sequence[Call], evidence: bool) -> list[CallMatch]:  # noqa: FBT001
         shared = min(self.size, len(calls))
-        matches = [self.calls[place].match(calls[place], place, place) for place in range(shared)]
+        matches = [self.calls[place].match(calls[place], place, place, evidence=evidence) for place in range(shared)]
         matches.extend(CallMatch(place, None, 0.0, 0.0, 0.0) for place in range(shared, self.size))
         matches.extend(_surplus(place) for place in range(shared, len(calls)))
         return matches
 
-    def _best_pairing(self, calls: Sequence[Call]) -> list[CallMatch]:
+    def _best_pairing(self, calls: Sequence[Call], evidence: bool) -> list[CallMatch]:  # noqa: FBT001
         """The assignment with the largest sum of weighted totals (ruling 14)."""
         if not calls:
-            return self._by_place(calls)
+            return self._by_place(calls, evidence)
         weights, _ = composition(self.category)
-        table = self._compare_all(calls)
+        table = self._compare_all(calls, evidence)
         taken: dict[int, CallMatch] = {}
         used = set()
         for expected, actual in _assign(table, weights):
@@ -388,7 +368,7 @@ class Expectation:
         matches.extend(_surplus(place) for place in range(len(calls)) if place not in used)
         return matches
 
-    def _compare_all(self, calls: Sequence[Call]) -> list[list[CallMatch]]:
+    def _compare_all(self, calls: Sequence[Call], evidence: bool) -> list[list[CallMatch]]:  # noqa: FBT001
         """For every actual call its comparison with every expected one; repeated calls are compared once."""
         seen: dict[Any, list[CallMatch]] = {}
         table = []
@@ -396,7 +376,9 @@ class Expectation:
             key = _identity(call)
             column = seen.get(key)
             if column is None:
-                column = [expected.match(call, number, place) for number, expected in enumerate(self.calls)]
+                column = [
+                    expected.match(call, number, place, evidence=evidence) for number, expected in enumerate(self.calls)
+                ]
                 seen[key] = column
             table.append(column)
         return table
@@ -429,30 +411,7 @@ def _assign(table: list[list[CallMatch]], weights: Weights) -> Iterable[tuple[in
         [round(total(match) * 1e9) * 4 + (actual == expected) for expected, match in enumerate(column)]
         for actual, column in enumerate(table)
     ]
-    sizes = sorted((len(worth), len(worth[0])))
-    return _try_all(worth) if math.perm(sizes[1], sizes[0]) <= _FEW else _solve(worth)
-
-
-_FEW = 120
-
-
-def _try_all(worth: list[list[int]]) -> Iterable[tuple[int, int]]:
-    """Every assignment of a few calls: cheaper than loading a solver, which takes a third of a second."""
-    actual, expected = range(len(worth)), range(len(worth[0]))
-    if len(actual) >= len(expected):
-        orders = (list(zip(expected, order, strict=True)) for order in permutations(actual, len(expected)))
-    else:
-        orders = (list(zip(order, actual, strict=True)) for order in permutations(expected, len(actual)))
-    return max(orders, key=lambda pairs: sum(worth[one][other] for other, one in pairs))
-
-
-def _solve(worth: list[list[int]]) -> Iterable[tuple[int, int]]:
-    """The assignment problem in polynomial time: a reply may hold thousands of calls."""
-    import numpy as np  # noqa: PLC0415
-    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415
-
-    actual, expected = linear_sum_assignment(np.array(worth, dtype=float), maximize=True)
-    return zip(expected.tolist(), actual.tolist(), strict=True)
+    return assign(worth)
 
 
 def _totals(weights: Weights) -> Callable[[CallMatch], float]:

@@ -187,12 +187,13 @@ class ItemSet(Mapping[str, Item]):
     Attributes:
         name: what reports call the set, usually the file's name without its ending.
         path: where it was read from, or None.
-        unread: the answer keys of the lines that were not read yet; taking one reads it into the set.
+        latest: the answer keys of the lines that were read last, by id.
     """
 
     def __init__(self, items: Iterable[Item], *, name: str = "items", path: Path | None = None) -> None:
         self._entries: dict[str, Item | bytes] = {}
-        self.unread: Iterator[AnswerKey] = iter(())
+        self._unread: Iterator[dict[str, AnswerKey]] = iter(())
+        self.latest: dict[str, AnswerKey] = {}
         self._fingerprint: str | None = None
         self.name = name
         self.path = path
@@ -244,15 +245,16 @@ class ItemSet(Mapping[str, Item]):
             return self[item_id]  # whose id is a number, or which surprises the fast decoder
 
     def _read_on(self, item_id: str) -> AnswerKey:
-        for key in self.unread:
-            if key.id == item_id:
-                return key
+        for keys in self._unread:
+            self.latest = keys
+            if item_id in keys:
+                return keys[item_id]
         raise KeyError(item_id)
 
     def _read_rest(self) -> None:
         with collector_paused():
-            for _ in self.unread:
-                pass
+            for keys in self._unread:
+                self.latest = keys
 
     def _line_number(self, entry: bytes) -> int | None:
         """Where a line stands: looked for only when there is an error to explain."""
@@ -305,27 +307,44 @@ class ItemSet(Mapping[str, Item]):
         if first.lstrip()[:1] == b"[":
             found._entries.update(_read_list(path))
         else:
-            found.unread = found._read_lines(path)
+            found._unread = found._read_lines(path)
         return found
 
-    def _read_lines(self, path: Path) -> Iterator[AnswerKey]:
-        entries, digest, before = self._entries, hashlib.sha256(), 0
+    def _read_lines(self, path: Path) -> Iterator[dict[str, AnswerKey]]:
+        """Read the file into the set; gives the answer keys of a block of lines at a time."""
+        digest, before = hashlib.sha256(), 0
         with open_lines(path) as stream:
             while lines := stream.readlines(_BLOCK):
-                for number, line in enumerate(lines, before + 1):
-                    try:
-                        key = _decode_key(line)
-                    except (msgspec.MsgspecError, RecursionError):
-                        if line.isspace():
-                            continue
-                        key = _read_placed(line, path, number)
-                    if key.id in entries:
-                        raise self._stands_twice(key.id, number)
-                    entries[key.id] = line
-                    yield key
+                keys = self._read_block(lines)
+                if keys is None:
+                    yield from self._read_one_by_one(lines, path, before)
+                else:
+                    yield keys
                 before += len(lines)
                 digest.update(_content(lines))
         self._fingerprint = digest.hexdigest()[:12]
+
+    def _read_block(self, lines: list[bytes]) -> dict[str, AnswerKey] | None:
+        """Read lines that are all plain and new; None, and nothing is read, where any is not."""
+        try:
+            keys = {key.id: key for key in map(_decode_key, lines)}
+        except (msgspec.MsgspecError, RecursionError):
+            return None
+        if len(keys) != len(lines) or not self._entries.keys().isdisjoint(keys):
+            return None
+        self._entries.update(zip(keys, lines, strict=True))
+        return keys
+
+    def _read_one_by_one(self, lines: list[bytes], path: Path, before: int) -> Iterator[dict[str, AnswerKey]]:
+        """Read lines of which some are blank or wrong: an error comes when its line is reached, not before."""
+        for number, line in enumerate(lines, before + 1):
+            if line.isspace():
+                continue
+            key = _read_key(line, path, number)
+            if key.id in self._entries:
+                raise self._stands_twice(key.id, number)
+            self._entries[key.id] = line
+            yield {key.id: key}
 
     def _stands_twice(self, item_id: str, number: int) -> DataError:
         entry = self._entries[item_id]
@@ -349,14 +368,18 @@ class ItemSet(Mapping[str, Item]):
         return ItemSet((item for item in self.values() if keep(item)), name=self.name, path=self.path)
 
 
-def _read_placed(line: bytes, path: Path, number: int) -> Item:
+def _read_key(line: bytes, path: Path, number: int) -> AnswerKey:
+    try:
+        return _decode_key(line)
+    except (msgspec.MsgspecError, RecursionError):
+        pass
     try:
         return read_item(line)
     except DataError as error:
         raise error.at(str(path), number) from None
 
 
-_BLOCK = 1 << 20
+_BLOCK = 1 << 16  # what is decoded of it stays in a processor's nearest memory
 
 
 def _content(lines: list[bytes]) -> bytes:

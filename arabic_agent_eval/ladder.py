@@ -9,6 +9,9 @@ from arabic_agent_eval.rules import CANONICAL, Rules
 from arabic_agent_eval.strictjson import number_text
 from arabic_agent_eval.text import fold_letters, has_arabic, normalize_arabic
 
+_SCALARS: Final = frozenset({str, int, float, bool, type(None)})
+_CONTAINERS: Final = (dict, list, tuple, Mapping)
+
 EXACT: Final = 1.0
 NORMALIZED: Final = 0.9
 CASELESS: Final = 0.8
@@ -37,7 +40,7 @@ def _python_text(value: Any) -> str:
 
 def is_container(value: Any) -> bool:
     """Whether a value has members: an object or a list."""
-    return isinstance(value, Mapping | list | tuple)
+    return type(value) not in _SCALARS and isinstance(value, _CONTAINERS)
 
 
 def strings_in(value: Any) -> Iterable[str]:

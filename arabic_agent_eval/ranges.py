@@ -13,18 +13,20 @@ from arabic_agent_eval.diagnosis import diagnose
 from arabic_agent_eval.errors import DataError
 from arabic_agent_eval.files import open_lines, read_json_line
 from arabic_agent_eval.formats import read_reply, words_of
-from arabic_agent_eval.grading import Expectation, is_identical, survey
+from arabic_agent_eval.grading import Expectation, is_identical
 from arabic_agent_eval.items import AnswerKey, Category, ExpectedCall, Item, ItemSet
 from arabic_agent_eval.markup import read_text
 from arabic_agent_eval.rows import row_line, row_of
 from arabic_agent_eval.rules import CANONICAL, RULES
 from arabic_agent_eval.scoring import Grader, Result, Signature
+from arabic_agent_eval.shortcuts import Called, compare_in_any_order, compare_in_order, survey
 from arabic_agent_eval.strictjson import MAX_DEPTH, too_deep
 from arabic_agent_eval.summary import weight_of
 from arabic_agent_eval.tally import ItemFacts, LossKey, Outcome, Tally
 from arabic_agent_eval.tools import Call
 
-_BLOCK = 1 << 20
+_BLOCK = 1 << 18
+_FEW_CALLS = 8
 _LONGEST_SHOWN = 80
 _SAID = 2_000
 
@@ -73,13 +75,16 @@ class RangeResult:
     written: int = 0
 
 
-class _NamedFunction(msgspec.Struct, gc=False):
-    name: Annotated[str, msgspec.Meta(min_length=1)]
-    arguments: str
+class _WrittenCall(msgspec.Struct, gc=False):
+    """A call whose arguments are the text of an object; it is read in place, since every object made costs time."""
+
+    function: Annotated[str, msgspec.Meta(min_length=1)] = msgspec.field(name="name")
+    text: str = msgspec.field(name="arguments")
+    arguments: dict[str, Any] = msgspec.field(name="", default_factory=dict)
 
 
 class _ToolCall(msgspec.Struct, gc=False):
-    function: _NamedFunction
+    function: _WrittenCall
 
 
 class _PlainRow(msgspec.Struct, gc=False):
@@ -93,6 +98,15 @@ class _PlainRow(msgspec.Struct, gc=False):
     calls: list[ExpectedCall] | None = None
     actual_calls: list[ExpectedCall] | None = None
     tool_calls: list[_ToolCall] | None = None
+    text: msgspec.Raw | None = None
+    content: msgspec.Raw | None = None
+    message: msgspec.Raw | None = None
+    response: msgspec.Raw | None = None
+
+
+def _is_silent(row: _PlainRow) -> bool:
+    """Whether a row without calls says nothing in words either: words would have to be looked into."""
+    return row.text is row.content is row.message is row.response is None
 
 
 _PLAIN_FIELDS = {
@@ -104,20 +118,20 @@ _decode_plain = msgspec.json.Decoder(_PlainRow).decode
 _decode_arguments = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-def _written_calls(tool_calls: Iterable[_ToolCall]) -> list[ExpectedCall] | None:
-    """The calls whose arguments are the text of an object; None where any is not."""
+def _written_calls(tool_calls: Iterable[_ToolCall]) -> Sequence[Called] | None:
+    """The calls whose arguments are the text of an object; None where any is not, or may nest too deep."""
+    calls = []
     try:
-        return [ExpectedCall(call.function.name, _decode_arguments(_shallow(call.function))) for call in tool_calls]
+        for tool_call in tool_calls:
+            call = tool_call.function
+            text = call.text
+            if len(text) > MAX_DEPTH and text.count("{") + text.count("[") > MAX_DEPTH:
+                return None  # nothing nests deeper than it has opening brackets
+            call.arguments = _decode_arguments(text)
+            calls.append(call)
     except (msgspec.MsgspecError, RecursionError, UnicodeEncodeError):
         return None
-
-
-def _shallow(function: _NamedFunction) -> str:
-    """The text of arguments that cannot nest too deep, since nothing nests deeper than it has opening brackets."""
-    text = function.arguments
-    if text.count("{") + text.count("[") > MAX_DEPTH:
-        raise msgspec.DecodeError
-    return text
+    return calls
 
 
 class RangeGrader:
@@ -149,6 +163,13 @@ class RangeGrader:
                     self._grade_line(line, part)
         return part
 
+    def try_range(self, start: int, end: int) -> RangeResult | DataError:
+        """Like :meth:`grade_range`, with an error as a value: another process can hand it on."""
+        try:
+            return self.grade_range(start, end)
+        except DataError as error:
+            return error
+
     def _grade_plain(  # noqa: C901, PLR0912 - one loop, kept in one place for its speed
         self, lines: Iterable[bytes], part: RangeResult, fields: frozenset[str]
     ) -> None:
@@ -158,7 +179,7 @@ class RangeGrader:
         the order of the items are met by the next item, and what is right or silent is never compiled.
         """
         outcomes, add_first, known = part.tally.outcomes, part.first.append, self.outcomes
-        unread, causes = self.items.unread, self.options.causes
+        latest, causes = self.items.latest, self.options.causes
         from_calls, from_tool_calls, rules = "calls" in fields, "tool_calls" in fields, self.rules
         for line in lines:
             try:
@@ -166,22 +187,23 @@ class RangeGrader:
             except (msgspec.MsgspecError, RecursionError):
                 self._grade_line(line, part)
                 continue
-            calls = row.calls if row.actual_calls is None else row.actual_calls
-            if calls is None and from_tool_calls and row.tool_calls:  # without any, there may be words to look into
-                calls = _written_calls(row.tool_calls)
+            calls: Sequence[Called] | None = row.calls if row.actual_calls is None else row.actual_calls
+            if calls is None and from_tool_calls and row.tool_calls is not None:
+                calls = _written_calls(row.tool_calls) if row.tool_calls or _is_silent(row) else None
             elif not from_calls:
                 calls = None
             item_id = row.id if row.item_id is None else row.item_id
             if calls is None or type(item_id) is not str or row.epoch or item_id in outcomes:
                 self._grade_repeated(item_id, calls, row.epoch, line, part)
                 continue
-            key = next(unread, None)
-            if key is None or key.id != item_id:
+            key = latest.get(item_id)
+            if key is None:
                 try:
                     key = self.items.answer_key(item_id)
                 except KeyError:
                     self._grade_line(line, part)
                     continue
+                latest = self.items.latest
             part.lines += 1
             add_first(key.id)
             plain, arabic = survey(key.expected_calls, rules)
@@ -200,19 +222,32 @@ class RangeGrader:
             else:
                 if not plain and any(too_deep([call.arguments, call.accept], MAX_DEPTH + 1) for call in expected):
                     self.items[item_id]  # which refuses it, and says where it stands
-                outcomes[key.id] = self._judge(Expectation.of(key, rules), item_id, calls, line, part, perfect.facts)
+                outcomes[key.id] = self._compare(key, calls, line, part, perfect.facts)
 
-    def _is_identical(self, key: AnswerKey, calls: Sequence[ExpectedCall]) -> bool:
+    def _compare(
+        self, key: AnswerKey, calls: Sequence[Called], line: bytes, part: RangeResult, facts: ItemFacts
+    ) -> Outcome:
+        """The outcome of an answer that is not right at sight; without causes it is compared without evidence."""
+        expected = key.expected_calls
+        if self.options.causes or not expected or len(calls) > _FEW_CALLS or _may_be_deep(line):
+            return self._judge(Expectation.of(key, self.rules), key.id, calls, line, part, facts)
+        if key.ordered or not calls:
+            axes = compare_in_order(expected, calls, self.rules)
+        else:
+            axes = compare_in_any_order(expected, calls, key.category, self.rules)
+        return self._one_object(Outcome(facts, *axes))
+
+    def _is_identical(self, key: AnswerKey, calls: Sequence[Called]) -> bool:
         """Whether calls that Python calls equal are right: it also says so of 1 and true."""
         if not calls and self.rules.nothing_expected != "abstain":
             return False
-        return all(
-            is_identical(expected.arguments, call.arguments)
-            for expected, call in zip(key.expected_calls, calls, strict=True)
-        )
+        for expected, call in zip(key.expected_calls, calls, strict=True):
+            if not is_identical(expected.arguments, call.arguments):
+                return False
+        return True
 
     def _grade_repeated(
-        self, item_id: object, calls: Sequence[ExpectedCall] | None, epoch: int, line: bytes, part: RangeResult
+        self, item_id: object, calls: Sequence[Called] | None, epoch: int, line: bytes, part: RangeResult
     ) -> None:
         """A row whose item was met before or has a number for its id, or that is no plain row after all."""
         given = str(item_id) if type(item_id) is int else item_id
@@ -245,13 +280,12 @@ class RangeGrader:
         self,
         expectation: Expectation,
         item_id: str,
-        calls: Sequence[ExpectedCall],
+        calls: Sequence[Called],
         line: bytes,
         part: RangeResult,
         facts: ItemFacts,
     ) -> Outcome:
-        deep = line.count(b"{") + line.count(b"[") > MAX_DEPTH
-        read = Call.read if deep else Call
+        read = Call.read if _may_be_deep(line) else Call
         made = [read(call.function, call.arguments) for call in calls]
         causes = self.options.causes
         verdict = expectation.judge(made, evidence=causes)
@@ -316,6 +350,11 @@ class RangeGrader:
         lost = tally.add_losses(result.item_id, result.losses) if result.losses else ()
         axes = score.function_selection, score.argument_accuracy, score.arabic_preservation
         tally.add(result.item_id, self._one_object(Outcome(facts, *axes, lost)))
+
+
+def _may_be_deep(line: bytes) -> bool:
+    """Whether a line has enough brackets to nest too deep."""
+    return line.count(b"{") + line.count(b"[") > MAX_DEPTH
 
 
 def _placed(error: DataError, path: str, number: int | None, place: str) -> DataError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -16,8 +17,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
-
 from arabic_agent_eval.grading import Expectation
 from arabic_agent_eval.items import ExpectedCall
 from arabic_agent_eval.scoring import score_function_call
@@ -25,6 +24,8 @@ from arabic_agent_eval.tools import Call
 from benchmarks import straightforward, workload
 
 AAE = [sys.executable, "-m", "arabic_agent_eval"]
+USUAL = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+"""The environment without what would have Python compile the package anew at every start."""
 
 
 def best_of(rounds: int, work: Callable[[], object]) -> float:
@@ -42,7 +43,7 @@ def cpu_of(command: list[str], rounds: int) -> float:
     times = []
     for _ in range(rounds):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=USUAL)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     return min(times)
@@ -53,7 +54,7 @@ def wall_of(command: list[str], rounds: int) -> float:
     times = []
     for _ in range(rounds):
         began = time.perf_counter()
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=USUAL)
         times.append(time.perf_counter() - began)
     return min(times)
 
@@ -93,25 +94,24 @@ def functions(rounds: int) -> list[tuple[str, str, str]]:
     ]
 
 
-def decoding(*paths: Path) -> Callable[[], None]:
-    """Decode files line by line without types: what any program that reads them must at least spend."""
-
-    def work() -> None:
-        decode = msgspec.json.Decoder().decode
-        for path in paths:
-            with path.open("rb") as stream:
-                for line in stream:
-                    decode(line)
-
-    return work
+DECODING = """
+import sys
+import msgspec
+decode = msgspec.json.Decoder().decode
+for path in sys.argv[1:]:
+    with open(path, "rb") as stream:
+        for line in stream:
+            decode(line)
+"""
+"""A program that decodes files line by line without types: what any that reads them must at least spend."""
 
 
 def files(folder: Path, count: int, rounds: int) -> list[tuple[str, str, str]]:
-    """Grading many replies against as many items, as whole processes, against decoding the two files."""
+    """Grading many replies against as many items, against decoding the two files: both as whole processes."""
     items, calls, tool_calls = workload.write_pair(folder, count)
     found = []
     for name, replies in (("calls", calls), ("tool_calls", tool_calls)):
-        floor = best_of(rounds, decoding(items, replies))
+        floor = cpu_of([sys.executable, "-c", DECODING, str(items), str(replies)], rounds)
         grade = [*AAE, "grade", "--items", str(items), "--replies", str(replies), "--json"]
         quick, full = cpu_of([*grade, "--no-causes"], rounds), cpu_of(grade, rounds)
         found += [

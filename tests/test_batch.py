@@ -9,10 +9,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from arabic_agent_eval import batch
+from arabic_agent_eval import batch, processes
 from arabic_agent_eval.batch import grade_file, is_document
 from arabic_agent_eval.errors import DataError, UnknownCategory, UsageError
 from arabic_agent_eval.items import Category, ItemSet
+from arabic_agent_eval.ranges import RangeGrader
 from arabic_agent_eval.scoring import RULES
 from tests.test_cli import ITEMS, aae, answer, files, item, many_items, read, replies_to
 
@@ -327,7 +328,7 @@ def test_bad_options_are_refused(tmp_path):
 def test_several_jobs_without_fork(tmp_path, monkeypatch):
     """Where processes start afresh they read the items themselves; items that are in no file are refused there."""
     monkeypatch.setattr(batch, "_SMALLEST_RANGE", 1 << 9)
-    monkeypatch.setattr(batch.multiprocessing, "get_all_start_methods", lambda: ["spawn"])
+    monkeypatch.setattr(processes.multiprocessing, "get_all_start_methods", lambda: ["spawn"])
     _, items, _, replies = files(tmp_path)
 
     found = grade_file(ItemSet.index(items), replies, jobs=2)
@@ -342,7 +343,7 @@ def test_a_killed_process_is_said(tmp_path, monkeypatch):
     monkeypatch.setattr(batch, "_SMALLEST_RANGE", 1 << 9)
     options = files(tmp_path)
 
-    monkeypatch.setattr(batch, "_try_range", lambda *_: os._exit(9))
+    monkeypatch.setattr(RangeGrader, "try_range", lambda *_: os._exit(9))
     found = aae("grade", *options, "--jobs", 2)
 
     assert (found.code, found.out) == (2, "")
@@ -373,8 +374,8 @@ def test_few_ranges_are_under_way_at_once(tmp_path, monkeypatch):
         def shutdown(self, **_):
             """There is nothing to end."""
 
-    monkeypatch.setattr(batch, "ProcessPoolExecutor", Pool)
-    monkeypatch.setattr(batch.signal, "signal", lambda *_: None)
+    monkeypatch.setattr(processes, "ProcessPoolExecutor", Pool)
+    monkeypatch.setattr(processes.signal, "signal", lambda *_: None)
     monkeypatch.setattr(batch, "_SMALLEST_RANGE", 1 << 6)
     monkeypatch.setattr(batch, "_LARGEST_RANGE", 1 << 6)
     options = files(tmp_path)

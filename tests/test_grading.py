@@ -14,8 +14,6 @@ from arabic_agent_eval.grading import (
     compare_arguments,
     compare_value,
     expected_call,
-    expects_arabic,
-    survey,
 )
 from arabic_agent_eval.items import ExpectedCall, Item
 from arabic_agent_eval.rules import CANONICAL, V0_1
@@ -240,39 +238,6 @@ def test_item_is_compiled_with_its_own_order():
     assert (compiled.category, compiled.ordered, compiled.rules, compiled.size) == ("dialect_handling", False, V0_1, 2)
     assert compiled.arabic
     assert not expectation(ExpectedCall("f", {"x": "*", "y": ["VIP"]})).arabic
-
-
-@pytest.mark.parametrize(
-    ("arguments", "plain", "arabic"),
-    [
-        ({}, True, False),
-        ({"a": "x"}, True, False),
-        ({"a": "جدة"}, True, True),
-        ({"a": 7}, True, False),
-        ({"a": 7.5}, False, False),
-        ({"a": 1}, False, False),
-        ({"a": 0.0}, False, False),
-        ({"a": True}, False, False),
-        ({"a": 2**53}, False, False),
-        ({"a": ["جدة"]}, False, True),
-        ({"a": {"b": "x"}}, False, False),
-        ({"a": None}, False, False),
-        ({"a": "جدة", "b": ["ب"], "c": "مكة"}, False, True),
-    ],
-)
-def test_survey(arguments, plain, arabic):
-    """One look tells whether Python's equality decides, and whether anything Arabic is expected."""
-    calls = (ExpectedCall("f", arguments),)
-
-    assert survey(calls) == (plain, arabic)
-    assert expects_arabic(calls) is arabic
-    assert survey((ExpectedCall("f", {"n": 7}),), V0_1) == (False, False)
-
-
-def test_survey_of_nothing():
-    """Abstaining is right at sight only where abstaining is right."""
-    assert survey(()) == (True, False)
-    assert survey((), V0_1) == (False, False)
 
 
 # --- what a caller expects -----------------------------------------------------------------------------------
