@@ -98,18 +98,19 @@ def grade_file(
     if jobs < 1:
         raise UsageError("the number of jobs must be at least 1.")
     with collector_paused():
-        signature = None if out is None else _signature(items, rules, format)
+        signature = None if out is None else signature_of(items, rules, format)
         options = Options(rules.name, format, causes, signature, allow_unknown, categories)
         file = None if out is None else WholeFile(out)
         batch = _grade(items, replies, options, jobs, file, progress)
-        batch.signature, batch.due = signature or _signature(items, rules, format), len(items)
+        batch.signature, batch.due = signature or signature_of(items, rules, format), len(items)
         if batch.silent:
             answered = batch.tally.outcomes.keys() | batch.tally.unscored.keys()
             batch.silent_ids = tuple(islice((item_id for item_id in items if item_id not in answered), _NAMED))
     return batch
 
 
-def _signature(items: ItemSet, rules: Rules, format: str) -> Signature:  # noqa: A002
+def signature_of(items: ItemSet, rules: Rules, format: str) -> Signature:  # noqa: A002
+    """The signature of grading these items by these rules, epochs aside."""
     name = re.sub(r"[^\w.+-]", "_", items.name)  # a file name must not speak for the rest of the signature
     return Signature(f"{name}@{items.fingerprint}", len(items), rules.tag, format)
 

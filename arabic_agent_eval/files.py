@@ -37,7 +37,7 @@ def open_lines(path: Path) -> IO[bytes]:
             raise DataError("this is a pipe, and the file is read more than once.", path=str(path), remedy=remedy)
         head = stream.read(3)
     except OSError as error:
-        raise DataError(f"the file cannot be read: {_why(error)}.", path=str(path)) from None
+        raise DataError(f"the file cannot be read: {reason_of(error)}.", path=str(path)) from None
     if head[:2] in _UTF16:
         stream.close()
         raise DataError("the file is UTF-16.", path=str(path), remedy="Save it as UTF-8.")
@@ -126,7 +126,7 @@ class WholeFile:
             self.path = self.path.resolve()  # a link keeps pointing, and what it points to is replaced
             taken = self.path.exists() and not self.path.is_file()
         except OSError as error:
-            raise OutputError(f"{self.path}: the result cannot be written there: {_why(error)}.") from None
+            raise OutputError(f"{self.path}: the result cannot be written there: {reason_of(error)}.") from None
         if taken:
             what = "a folder" if self.path.is_dir() else "not a regular file"
             raise OutputError(f"{self.path}: the result cannot be written there: it is {what}.")
@@ -180,7 +180,7 @@ class WholeFile:
 
     def _failure(self, error: OSError) -> OutputError:
         kept = " The file that was there is unchanged." if self.path.exists() else ""
-        return OutputError(f"{self.path}: the result could not be written: {_why(error)}.{kept}")
+        return OutputError(f"{self.path}: the result could not be written: {reason_of(error)}.{kept}")
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -199,7 +199,8 @@ def _umask() -> int:
     return mask
 
 
-def _why(error: OSError) -> str:
+def reason_of(error: OSError) -> str:
+    """What the system says went wrong, in lower case, to stand inside a sentence."""
     return (error.strerror or str(error)).lower()
 
 
@@ -237,7 +238,7 @@ def spooled(stream: IO[bytes]) -> Iterator[Path]:
             with os.fdopen(handle, "wb") as file:
                 shutil.copyfileobj(stream, file, 1 << 20)
         except OSError as error:
-            raise OutputError(f"standard input could not be kept in {name}: {_why(error)}.") from None
+            raise OutputError(f"standard input could not be kept in {name}: {reason_of(error)}.") from None
         yield Path(name)
     finally:
         os.unlink(name)  # noqa: PTH108

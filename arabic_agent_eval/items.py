@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -267,9 +268,15 @@ class ItemSet(Mapping[str, Item]):
         """Twelve hexadecimal digits of a SHA-256 over the lines; they change when any item does."""
         self._read_rest()
         if self._fingerprint is None:
-            lines = [msgspec.json.encode(item) + b"\n" for item in self._entries.values()]
-            self._fingerprint = hashlib.sha256(b"".join(lines)).hexdigest()[:12]
+            self._fingerprint = hashlib.sha256(b"".join(self.lines())).hexdigest()[:12]
         return self._fingerprint
+
+    def lines(self) -> Iterator[bytes]:
+        """The items as lines of a file: those of the file that they were read from, blank ones aside."""
+        self._read_rest()
+        for entry in self._entries.values():
+            line = entry if isinstance(entry, bytes) else msgspec.json.encode(entry)
+            yield line.rstrip(b"\r\n") + b"\n"
 
     @classmethod
     def read(cls, path: str | Path, *, name: str | None = None) -> ItemSet:
@@ -362,6 +369,12 @@ class ItemSet(Mapping[str, Item]):
                 for place, call in enumerate(row["expected_calls"]):
                     unknown = (name for name in call if name not in ExpectedCall.__struct_fields__)
                     yield from ((item_id, f"expected_calls[{place}].{name}") for name in unknown)
+
+    def first(self, count: int) -> ItemSet:
+        """The first items, as a set of its own with its own fingerprint."""
+        found = ItemSet((), name=self.name, path=self.path)
+        found._entries.update(islice(((item_id, self._entries[item_id]) for item_id in self), count))
+        return found
 
     def filter(self, keep: Callable[[Item], bool]) -> ItemSet:
         """The items for which ``keep`` holds, as a set of its own with its own fingerprint."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Annotated, Any
@@ -12,7 +12,7 @@ import msgspec
 from arabic_agent_eval.diagnosis import diagnose
 from arabic_agent_eval.errors import DataError
 from arabic_agent_eval.files import open_lines, read_json_line
-from arabic_agent_eval.formats import read_reply, words_of
+from arabic_agent_eval.formats import Reply, read_reply, words_of
 from arabic_agent_eval.grading import Expectation, is_identical
 from arabic_agent_eval.items import AnswerKey, Category, ExpectedCall, Item, ItemSet
 from arabic_agent_eval.markup import read_text
@@ -317,17 +317,31 @@ class RangeGrader:
             raise _placed(error, str(self.replies), number, place) from None
         if item is None:
             part.unknown += 1
-            return
+        else:
+            self.grade_reply(item, reply, lambda: words_of(row), part)
+
+    def grade_reply(
+        self, item: Item, reply: Reply, words: Callable[[], str], part: RangeResult, results: Sequence[str] = ()
+    ) -> None:
+        """Grade one reply to an item.
+
+        Args:
+            item: the item.
+            reply: the reply to it.
+            words: what the reply says in words; asked for only where it makes no call.
+            part: what the outcome is added to.
+            results: what the simulated tools answered to its calls, in their order.
+        """
         result = Grader(item, self.rules).evaluate(reply, causes=self.options.causes)
         part.again.append((reply.item_id, reply.epoch))
-        said = words_of(row)[:_SAID] if result.score is not None and not result.calls else ""
+        said = words()[:_SAID] if result.score is not None and not result.calls else ""
         part.failures += result.score is None
         part.written += bool(said) and self.options.format != "text" and bool(read_text(said, item.offered))
         self._count(result, self._facts(item), part.tally)
         if self.options.signature is not None:
-            part.rows += row_line(
-                row_of(item, result, self.options.signature, causes=self.options.causes, said=said or None)
-            )
+            causes, signature = self.options.causes, self.options.signature
+            row = row_of(item, result, signature, causes=causes, said=said or None, results=results)
+            part.rows += row_line(row)
 
     def _item(self, item_id: str) -> Item | None:
         try:
@@ -345,7 +359,7 @@ class RangeGrader:
     def _count(self, result: Result, facts: ItemFacts, tally: Tally) -> None:
         score = result.score
         if score is None:
-            tally.add_unscored(result.item_id, result.reason or "unscored")
+            tally.add_unscored(result.item_id, result.reason or "unscored", facts=facts)
             return
         lost = tally.add_losses(result.item_id, result.losses) if result.losses else ()
         axes = score.function_selection, score.argument_accuracy, score.arabic_preservation

@@ -17,11 +17,12 @@ from arabic_agent_eval.grading import Expectation
 from arabic_agent_eval.items import ExpectedCall, Item
 from arabic_agent_eval.rules import RULES
 from arabic_agent_eval.scoring import Result, Signature
+from arabic_agent_eval.summary import NO_REPLY
 from arabic_agent_eval.tally import ItemFacts, Ledger, Outcome, Tally
 from arabic_agent_eval.tools import Call
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 
 class GradedRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,6 +36,7 @@ class GradedRow(msgspec.Struct, frozen=True, kw_only=True):
         losses: causes and points, summing to 1 − total; None when graded without causes.
         instruction, expected_calls, actual_calls, ordered: for showing the item.
         said: the beginning of what the model said where no call was read, or None.
+        results: what the simulated tools answered to the calls of a conversation, in their order; absent otherwise.
         rules: name and version; signature: of the grading, without the number of epochs.
     """
 
@@ -57,6 +59,7 @@ class GradedRow(msgspec.Struct, frozen=True, kw_only=True):
     expected_calls: list[ExpectedCall] = []
     actual_calls: list[Call] | None = None
     said: str | None = None
+    results: list[str] | msgspec.UnsetType = msgspec.UNSET
     rules: str
     signature: str
 
@@ -65,7 +68,15 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(GradedRow).decode
 
 
-def row_of(item: Item, result: Result, signature: Signature, *, causes: bool, said: str | None = None) -> GradedRow:
+def row_of(
+    item: Item,
+    result: Result,
+    signature: Signature,
+    *,
+    causes: bool,
+    said: str | None = None,
+    results: Sequence[str] = (),
+) -> GradedRow:
     """The row of a result."""
     score = result.score
     return GradedRow(
@@ -84,6 +95,7 @@ def row_of(item: Item, result: Result, signature: Signature, *, causes: bool, sa
         expected_calls=item.expected_calls,
         actual_calls=None if score is None else list(result.calls),
         said=said,
+        results=list(results) or msgspec.UNSET,
         rules=signature.rules,
         signature=signature.of_grading,
     )
@@ -173,13 +185,13 @@ def count_rows(path: Path) -> GradedFile:
 
 
 def _count(row: GradedRow, tally: Tally) -> None:
+    facts = ItemFacts(row.category, row.dialect, row.arabic_applicable)
     axes: list[Any] = [row.function_selection, row.argument_accuracy, row.arabic_preservation]
     if row.total is None or None in axes:
         if row.reason is not None:
-            tally.add_unscored(row.item_id, row.reason)
+            tally.add_unscored(row.item_id, row.reason, facts=None if row.reason == NO_REPLY else facts)
         return
     lost = tally.add_losses(row.item_id, row.losses or ())
-    facts = ItemFacts(row.category, row.dialect, row.arabic_applicable)
     tally.add(row.item_id, Outcome(facts, axes[0], axes[1], axes[2], lost))
 
 

@@ -7,7 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -61,6 +61,7 @@ class Summary(msgspec.Struct, frozen=True):
     Attributes:
         overall: Σ category score × weight / Σ weight (ruling 18); None when nothing was scored.
         grade: its letter (ruling 20).
+        worst_case: the overall score if failures of the provider counted as wrong (ruling 17); None without any.
         coverage: judged answers and all that were due (ruling 17).
         categories, dialects: name → means; a dialect's score is the plain mean of its items.
         axes: the axes of the whole run, weighted like the overall score.
@@ -77,6 +78,7 @@ class Summary(msgspec.Struct, frozen=True):
 
     overall: float | None
     grade: str | None
+    worst_case: float | None
     coverage: Coverage
     categories: dict[str, Group]
     dialects: dict[str, Group]
@@ -97,9 +99,9 @@ class Summary(msgspec.Struct, frozen=True):
 _OF_CAUSES = ("lost", "lost_by_axis", "lost_arguments", "examples")
 
 
-def summary_json(summary: Summary) -> bytes:
-    """The summary as ``--json`` prints it; what only causes give is absent without them."""
-    document = msgspec.to_builtins(summary)
+def summary_json(summary: Summary, more: Mapping[str, Any] | None = None) -> bytes:
+    """The summary as ``--json`` prints it, and what else there is to say; without causes, what they give is absent."""
+    document = {**msgspec.to_builtins(summary), **(more or {})}
     for holder in (document, *document["categories"].values(), *document["dialects"].values()):
         for name in _OF_CAUSES:
             if holder.get(name, ...) is None:
@@ -155,6 +157,7 @@ def summarize(
     rules: str,
     categories: Mapping[str, Category] | None = None,
     causes: bool = True,
+    epochs: int | None = None,
 ) -> Summary:
     """The summary of counted outcomes.
 
@@ -165,6 +168,7 @@ def summarize(
         rules: the name of the rules.
         categories: declared categories; the canonical ones are always known.
         causes: whether the outcomes carry losses.
+        epochs: how often each item was to be asked; None for as often as the one with most answers.
 
     Raises:
         UnknownCategory: a scored category has no declared weight (ruling 19).
@@ -179,11 +183,12 @@ def summarize(
     weights = {name: group.weight or 0.0 for name, group in groups.items()}
     overall = _weighted_score(groups, weights)
     lost = _lost(by_category, weights) if causes else None
-    epochs = _epochs(tally)
+    epochs = epochs or _epochs(tally)
     coverage = _coverage(scored, due * epochs)
     return Summary(
         overall=overall,
         grade=None if overall is None else grade(overall),
+        worst_case=_worst_case(tally, declared),
         coverage=coverage,
         categories=groups,
         dialects={name: _group(members, None, None, causes=causes) for name, members in by_dialect.items()},
@@ -200,6 +205,15 @@ def summarize(
         rules=rules,
         signature=str(replace(signature, epochs=epochs, weights=_weights_tag(declared))),
     )
+
+
+def _worst_case(tally: Tally, declared: Mapping[str, Category]) -> float | None:
+    if not tally.unscored_facts:
+        return None
+    by_category = _grouped(_scored(tally.worst_case()), lambda one: one.category, [])
+    groups = {name: _group(members, name, weight_of(name, declared), causes=False)
+              for name, members in by_category.items()}  # fmt: skip
+    return _weighted_score(groups, {name: group.weight or 0.0 for name, group in groups.items()})
 
 
 def _weights_tag(declared: Mapping[str, Category]) -> str:

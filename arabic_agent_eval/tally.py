@@ -111,6 +111,7 @@ class Tally:
     def __init__(self) -> None:
         self.outcomes: dict[str, Outcome | Counter[Outcome]] = {}
         self.unscored: dict[str, Counter[str]] = {}
+        self.unscored_facts: dict[str, ItemFacts] = {}
         self.examples: dict[str, list[Example]] = {}
         self.arguments: Counter[tuple[str, str]] = Counter()
 
@@ -124,9 +125,20 @@ class Tally:
             before = self.outcomes[item_id] = Counter() if before is None else Counter({before: 1})
         before[outcome] += times
 
-    def add_unscored(self, item_id: str, reason: str, times: int = 1) -> None:
-        """Count an answer that was not judged."""
+    def add_unscored(self, item_id: str, reason: str, times: int = 1, facts: ItemFacts | None = None) -> None:
+        """Count an answer that was not judged; with the item's facts it takes part in the worst case."""
         self.unscored.setdefault(item_id, Counter())[reason] += times
+        if facts is not None:
+            self.unscored_facts[item_id] = facts
+
+    def worst_case(self) -> Tally:
+        """What was counted, with every answer that was not judged counted as wrong where its item's facts are known."""
+        found = Tally()
+        for item_id, outcome in self.outcomes.items():
+            found.outcomes[item_id] = Counter(outcome) if isinstance(outcome, Counter) else outcome
+        for item_id, facts in self.unscored_facts.items():
+            found.add(item_id, Outcome(facts, 0.0, 0.0, 0.0), self.unscored[item_id].total())
+        return found
 
     def add_losses(self, item_id: str, losses: Iterable[Loss]) -> tuple[LossKey, ...]:
         """Keep examples of losses, and return what an outcome needs of them."""
@@ -156,6 +168,7 @@ class Tally:
         for item_id, reasons in later.unscored.items():
             for reason, times in reasons.items():
                 self.add_unscored(item_id, reason, times)
+        self.unscored_facts.update(later.unscored_facts)
         for cause, examples in later.examples.items():
             kept = self.examples.setdefault(cause, [])
             known = {example.item_id for example in kept}

@@ -371,7 +371,7 @@ def test_colours_on_a_terminal(tmp_path, monkeypatch):
 def test_progress_is_told_on_a_terminal(tmp_path, monkeypatch):
     """While grading takes longer than a second, a terminal shows how far it is, and the line is taken away."""
     hours = iter(range(0, 10**6, 2))
-    monkeypatch.setattr(cli.time, "monotonic", lambda: next(hours))
+    monkeypatch.setattr(cli.steps.time, "monotonic", lambda: next(hours))
 
     class Terminal(io.TextIOWrapper):
         def isatty(self):
@@ -379,7 +379,7 @@ def test_progress_is_told_on_a_terminal(tmp_path, monkeypatch):
 
     err = io.BytesIO()
     monkeypatch.setattr(sys, "stderr", Terminal(err, encoding="utf-8"))
-    with cli._progress() as tell:
+    with cli.steps.progress() as tell:
         tell(0, 0)
         tell(50, 200)
         tell(200, 200)
@@ -392,8 +392,8 @@ def test_progress_is_told_on_a_terminal(tmp_path, monkeypatch):
     assert shown.endswith("\r\x1b[K")
 
     err.truncate(0)
-    monkeypatch.setattr(cli.time, "monotonic", lambda: 1.0)
-    with cli._progress() as tell:
+    monkeypatch.setattr(cli.steps.time, "monotonic", lambda: 1.0)
+    with cli.steps.progress() as tell:
         tell(5, 10)
     sys.stderr.flush()
     assert err.getvalue().strip(b"\0") == b""
@@ -401,7 +401,7 @@ def test_progress_is_told_on_a_terminal(tmp_path, monkeypatch):
 
 def test_no_progress_without_a_terminal():
     """Nothing is written to a stderr that is a file."""
-    with cli._progress() as tell:
+    with cli.steps.progress() as tell:
         assert tell is None
 
 
@@ -429,6 +429,32 @@ def test_trouble_outside_is_a_sentence(monkeypatch, error, code, says):
     assert aae() == (code, "", says)
 
 
+LOADING = """
+import sys
+class Loading:
+    def find_spec(self, name, *_):
+        if name == "typer":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Loading())
+"""
+"""Somebody presses Ctrl-C in the moment in which the commands are loaded."""
+
+
+def test_an_interrupt_while_the_commands_load():
+    """Ctrl-C at the very beginning is a sentence, too, since nothing is loaded before ``main`` can catch it."""
+    process = start("data", "list", before=LOADING, stdout=subprocess.PIPE)
+    out, err = process.communicate(timeout=60)
+
+    assert (process.returncode, out, err) == (130, b"", b"aae: interrupted; nothing was written.\n")
+
+
+def test_a_name_that_the_command_lacks():
+    """The module loads its commands when it is asked for them, and knows no other name."""
+    assert cli.app.info.name == "aae"
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = cli.nothing
+
+
 def test_a_result_that_was_held_back_is_written(monkeypatch):
     """The end of the command is the end of its output."""
     monkeypatch.setattr(cli, "app", lambda: sys.stdout.write("held back"))
@@ -442,7 +468,7 @@ def test_a_reader_that_left(monkeypatch, tmp_path):
     def fail(_):
         raise BrokenPipeError
 
-    monkeypatch.setattr(cli, "_write", fail)
+    monkeypatch.setattr(cli.steps, "write", fail)
     monkeypatch.setattr(sys, "argv", ["aae", "data", "list"])
     with (tmp_path / "out").open("w", encoding="utf-8") as out:
         monkeypatch.setattr(sys, "stdout", out)

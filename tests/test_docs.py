@@ -370,7 +370,10 @@ class Setting(typing.NamedTuple):
 def commands() -> dict[str, typing.Any]:
     """Each command by its words, and the function behind it."""
     found = {command.name or command.callback.__name__: command.callback for command in cli.app.registered_commands}
-    return found | {f"data {command.name}": command.callback for command in cli.data.registered_commands}
+    for group in cli.app.registered_groups:
+        for command in group.typer_instance.registered_commands:
+            found[f"{group.name} {command.name or command.callback.__name__}"] = command.callback
+    return found
 
 
 def settings(function: typing.Any) -> list[Setting]:

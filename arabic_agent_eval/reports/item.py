@@ -93,8 +93,17 @@ def _print_pair(
                 f"   −{number(points)} {safe(cause, console)}{often}: {safe(words(cause, 'en'), console)}", style="red"
             )
         )
-    if expected is not None and expected.result is not msgspec.UNSET:
-        console.print(Text(f"   the tool answers: {safe(_written(expected.result)[:_COMPARED], console)}", style="dim"))
+    if (answered := _answered(row, expected, other)) is not None:
+        console.print(Text(f"   {safe(answered[:_COMPARED], console)}", style="dim"))
+
+
+def _answered(row: GradedRow, expected: ExpectedCall | None, other: int | None) -> str | None:
+    """What the simulated tool answered to the actual call, or what it would have answered to the expected one."""
+    if row.results is not msgspec.UNSET:
+        return f"the tool answered: {row.results[other]}" if other is not None and other < len(row.results) else None
+    if expected is None or expected.result is msgspec.UNSET:
+        return None
+    return f"the tool answers: {_written(expected.result)}"
 
 
 def _cause_line(points: float, cause: str, often: str, indent: str, console: Console) -> Text:

@@ -33,9 +33,10 @@ def markdown(summary: Summary, title: str = "") -> str:
     """
     coverage, right = summary.coverage, summary.right_function
     reasons = {plain(reason): count for reason, count in summary.unscored_reasons.items()}
+    covered = coverage_line(coverage.scored, coverage.total, reasons, summary.worst_case)
     head = (
-        f"{coverage_line(coverage.scored, coverage.total, reasons)}. Right function in {right['right']:,} of "
-        f"{right['of']:,} answers; exact match {number(summary.exact_match)}."
+        f"{covered}. Right function in {right['right']:,} of {right['of']:,} answers; "
+        f"exact match {number(summary.exact_match)}."
     )
     score = f"{number(summary.overall)} ({summary.grade or 'nothing scored'})"
     parts = [

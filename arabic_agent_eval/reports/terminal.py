@@ -46,7 +46,8 @@ def _print_head(summary: Summary, console: Console) -> None:
     head.append(f"{number(summary.overall)} ({summary.grade or 'nothing scored'})", style="bold cyan")
     console.print(head)
     coverage = summary.coverage
-    console.print(Text(coverage_line(coverage.scored, coverage.total, _safe_keys(summary.unscored_reasons))))
+    reasons = _safe_keys(summary.unscored_reasons)
+    console.print(Text(coverage_line(coverage.scored, coverage.total, reasons, summary.worst_case)))
     right = summary.right_function
     console.print(
         Text(f"Right function in {right['right']:,} of {right['of']:,} answers; exact match ")

@@ -19,12 +19,13 @@ def number(value: float | None) -> str:
     return "–" if value is None else f"{value:.4f}"
 
 
-def coverage_line(scored: int, total: int, reasons: dict[str, int]) -> str:
-    """How many answers were judged, and why the others were not."""
+def coverage_line(scored: int, total: int, reasons: dict[str, int], worst_case: float | None = None) -> str:
+    """How many answers were judged, why the others were not, and what counting failures as wrong would give."""
     line = f"{scored:,} of {total:,} answers judged"
     if not reasons:
         return line
-    return line + "; unscored: " + ", ".join(f"{count:,} × {reason}" for reason, count in reasons.items())
+    line += "; unscored: " + ", ".join(f"{count:,} × {reason}" for reason, count in reasons.items())
+    return line if worst_case is None else f"{line}; counted as wrong: {number(worst_case)}"
 
 
 def argument_names(names: dict[str, int], most: int = 4) -> str:

@@ -1,0 +1,161 @@
+"""Grade answers that exist, report on graded rows, and show single answers."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from arabic_agent_eval.cli import steps
+from arabic_agent_eval.cli.guard import guarded
+from arabic_agent_eval.cli.options import (
+    CategoriesOption,
+    FailUnder,
+    FormatOption,
+    ItemsOption,
+    JsonOption,
+    Layout,
+    RepliesOption,
+    RuleName,
+    RulesOption,
+)
+from arabic_agent_eval.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from arabic_agent_eval.rows import GradedRow
+
+
+@guarded
+def grade(
+    *,
+    items: ItemsOption,
+    replies: RepliesOption,
+    rules: RulesOption = RuleName.CANONICAL,
+    format: FormatOption = "auto",  # noqa: A002 - the option's name
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes to grade with.")] = 1,
+    no_causes: Annotated[bool, typer.Option("--no-causes", help="Do not explain lost points: faster.")] = False,
+    categories: CategoriesOption = None,
+    allow_unknown: Annotated[bool, typer.Option("--allow-unknown", help="Leave out replies to unknown items.")] = False,
+    as_json: JsonOption = False,
+    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write graded rows (JSONL).")] = None,
+    fail_under: FailUnder = None,
+) -> None:
+    """Grade answers that exist already."""
+    from arabic_agent_eval.batch import grade_file
+    from arabic_agent_eval.rules import RULES
+    from arabic_agent_eval.summary import summarize
+
+    steps.keep_apart(out, items, replies, categories)
+    gc.disable()  # nothing that grading makes has cycles, and the process ends with the command
+    item_set, declared = steps.items(items, checked=False), steps.declared(categories)
+    with steps.replies(replies) as path, steps.progress() as progress:
+        batch = grade_file(
+            item_set,
+            path,
+            rules=RULES[rules],
+            format=format,
+            jobs=jobs,
+            causes=not no_causes,
+            out=out,
+            allow_unknown=allow_unknown,
+            categories=declared,
+            progress=progress,
+        )
+    summary = summarize(
+        batch.tally,
+        due=batch.due,
+        signature=batch.signature,
+        rules=rules,
+        categories=declared,
+        causes=not no_causes,
+    )
+    steps.notes(batch, out)
+    steps.show(summary, Layout.TERMINAL, as_json=as_json)
+    steps.finish(summary, fail_under)
+
+
+@guarded
+def report(
+    rows: Annotated[Path, typer.Argument(metavar="RUN|ROWS", help="A run folder, or what --out wrote.")],
+    *,
+    layout: Annotated[Layout, typer.Option("--format", help="terminal or markdown.")] = Layout.TERMINAL,
+    title: Annotated[str, typer.Option("--title", help="What was graded, for the head of a Markdown report.")] = "",
+    categories: CategoriesOption = None,
+    as_json: JsonOption = False,
+    fail_under: FailUnder = None,
+) -> None:
+    """Report on a run or on graded rows: score, groups, and where the points went."""
+    if rows.is_dir():
+        from arabic_agent_eval.cli.running import report_on
+
+        report_on(rows, RuleName.CANONICAL, categories, layout, as_json=as_json, fail_under=fail_under, title=title)
+        return
+    from arabic_agent_eval.rows import count_rows
+    from arabic_agent_eval.summary import summarize
+
+    file = count_rows(rows)
+    summary = summarize(
+        file.tally,
+        due=file.due,
+        signature=file.signature,
+        rules=file.signature.rules.rpartition("-")[0],
+        categories=steps.declared(categories),
+        causes=file.causes,
+    )
+    steps.show(summary, layout, as_json=as_json, title=title)
+    steps.finish(summary, fail_under)
+
+
+@guarded
+def show(
+    rows: Annotated[Path, typer.Argument(metavar="RUN|ROWS", help="A run folder, or what --out wrote.")],
+    item: Annotated[str | None, typer.Argument(metavar="[ITEM]", help="The id of the item.")] = None,
+    *,
+    epoch: Annotated[int | None, typer.Option("--epoch", help="Which asking; all of them by default.")] = None,
+    cause: Annotated[str | None, typer.Option("--cause", help="All answers that lost points for this cause.")] = None,
+    lost: Annotated[bool, typer.Option("--lost", help="All answers that lost points.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show answers: expected and actual aligned, what differs marked, the causes in words."""
+    from arabic_agent_eval.reports.item import print_row
+    from arabic_agent_eval.rows import pairs, row_line
+
+    if item is None and cause is None and not lost:
+        raise UsageError("which answers? Give the id of an item, or --cause NAME, or --lost.")
+    console, shown = steps.console(), 0
+    for row in _rows(rows):
+        losses = row.losses or []
+        if (
+            item in {None, row.item_id}
+            and epoch in {None, row.epoch}
+            and (cause is None or any(loss.cause == cause for loss in losses))
+            and (not lost or losses)
+        ):
+            if as_json:
+                steps.write(row_line(row))
+            else:
+                if shown:
+                    console.print()
+                print_row(row, pairs(row), console)
+            shown += 1
+    if not shown:
+        what = f"item {item!r}" if item is not None else "answer"
+        what += f" in epoch {epoch}" if epoch is not None else ""
+        what += f" that lost points for {cause!r}" if cause is not None else " that lost points" if lost else ""
+        raise UsageError(f"{rows} holds no {what}.")
+
+
+def _rows(path: Path) -> Iterator[GradedRow]:
+    """The graded rows of a file, or of a run that is graded for it."""
+    if path.is_dir():
+        from arabic_agent_eval.regrading import graded_rows
+        from arabic_agent_eval.runs import Run
+
+        return graded_rows(Run.open(path))
+    from arabic_agent_eval.rows import read_rows
+
+    return read_rows(path)

@@ -1,0 +1,202 @@
+"""The steps that several commands share: read what an option names, write results, say what happened.
+
+Little is loaded with this module; each step loads what it needs.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from arabic_agent_eval.cli.guard import GATE_FAILED, UNSCORED
+from arabic_agent_eval.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from arabic_agent_eval.batch import GradedBatch, Progress
+    from arabic_agent_eval.cli.options import Layout
+    from arabic_agent_eval.items import Category, ItemSet
+    from arabic_agent_eval.summary import Summary
+
+
+def keep_apart(out: Path | None, *inputs: str | Path | None) -> None:
+    """A result never overwrites what it is made from."""
+    for name in inputs:
+        try:
+            same = out is not None and name is not None and out.samefile(name)
+        except OSError:  # one of them is not there, or no name for a file
+            same = False
+        if same:
+            raise UsageError(f"--out {out} is one of the inputs; write the result to another file.")
+
+
+def items(name: str, *, checked: bool = True) -> ItemSet:
+    """The items of a file or of a bundled set.
+
+    Args:
+        name: what --items was given.
+        checked: read every item now; else each one is read when it is needed, and its faults are found then.
+
+    Raises:
+        DataError: if there is no such file or set, or something in it is no item.
+    """
+    from arabic_agent_eval.bundled import find_items, is_bundled
+    from arabic_agent_eval.items import ItemSet
+
+    path = find_items(name)
+    known_as = name if is_bundled(path) else None
+    return ItemSet.read(path, name=known_as) if checked else ItemSet.index(path, name=known_as)
+
+
+def registry(items: str, tools: str | None) -> Any:
+    """The tools that items are asked with: what --tools names, else those beside the items, else none.
+
+    Raises:
+        DataError: if the file is not there or holds no tools.
+    """
+    from arabic_agent_eval.bundled import find_tools
+    from arabic_agent_eval.files import read_json
+    from arabic_agent_eval.tools import Toolbox
+
+    path = find_tools(items, tools)
+    return Toolbox(()) if path is None else Toolbox.from_schemas(read_json(path))
+
+
+def declared(path: Path | None) -> dict[str, Category]:
+    """The categories that --categories declares, by name; none without the option.
+
+    Raises:
+        DataError: if the file is not there or holds no categories.
+    """
+    from arabic_agent_eval.items import read_categories
+
+    return {} if path is None else read_categories(path)
+
+
+@contextmanager
+def replies(name: str) -> Iterator[Path]:
+    """The replies as a file; standard input is kept in a temporary one, since it is read in ranges."""
+    from arabic_agent_eval.bundled import find_replies
+    from arabic_agent_eval.files import spooled
+
+    if name == "-":
+        with spooled(sys.stdin.buffer) as path:
+            try:
+                yield path
+            except DataError as error:
+                if error.path == str(path):
+                    error.path = "standard input"
+                raise
+    else:
+        yield find_replies(name)
+
+
+@contextmanager
+def progress() -> Iterator[Progress | None]:
+    """A line on stderr while grading takes long; nothing where stderr is not a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    began, shown = time.monotonic(), False
+
+    def tell(done: int, size: int) -> None:
+        nonlocal shown
+        passed = time.monotonic() - began
+        if passed > 1.0 and size:
+            shown = True
+            left = passed * (size - done) / max(done, 1)
+            sys.stderr.write(f"\r{done / size:4.0%} graded, {passed:.0f} s, about {left:.0f} s left \x1b[K")
+            sys.stderr.flush()
+
+    try:
+        yield tell
+    finally:
+        if shown:
+            sys.stderr.write("\r\x1b[K")
+
+
+def show(summary: Summary, layout: Layout, *, as_json: bool, title: str = "") -> None:
+    """Write a summary to stdout: as JSON, else in the layout that was asked for. The title heads a Markdown report."""
+    if as_json:
+        from arabic_agent_eval.summary import summary_json
+
+        write(summary_json(summary) + b"\n")
+        return
+    from arabic_agent_eval.cli.options import Layout
+
+    if layout is Layout.MARKDOWN:
+        from arabic_agent_eval.reports.markdown import markdown
+
+        write(markdown(summary, title).encode())
+    else:
+        from arabic_agent_eval.reports.terminal import print_summary
+
+        print_summary(summary, console())
+
+
+def notes(batch: GradedBatch, out: Path | None) -> None:
+    """Say on stderr what a graded batch left out or lacks, and where its rows went."""
+    if batch.unknown:
+        say(f"{batch.unknown:,} replies to unknown items were left out.")
+    if batch.silent:
+        named = ", ".join(repr(item_id[:40]) for item_id in batch.silent_ids)
+        more = ", …" if batch.silent > len(batch.silent_ids) else ""
+        say(f"{batch.silent:,} of {batch.due:,} items have no reply ({named}{more}); they are unscored.")
+    if batch.written:
+        say(
+            f"{batch.written:,} answers without a call hold one written as text, which does not count. If the model "
+            "writes its calls as text, grade with --format text."
+        )
+    if out is not None:
+        say(f"Graded rows written to {out}.")
+
+
+def finish(summary: Summary, fail_under: float | None) -> None:
+    """The exit code: a score below the gate, then failures, then a gate that too few answers reached."""
+    from typer import Exit
+
+    from arabic_agent_eval.summary import NO_REPLY
+
+    coverage = summary.coverage
+    failures = coverage.unscored - summary.unscored_reasons.get(NO_REPLY, 0)
+    if fail_under is not None and summary.overall is None:
+        say("Nothing was scored, so --fail-under cannot be met.")
+        raise Exit(GATE_FAILED)
+    # A mean of 0.8 may come out a rounding error below it.
+    if fail_under is not None and summary.overall is not None and summary.overall < fail_under - 1e-12:
+        say(f"The score {summary.overall:.4f} is below --fail-under {fail_under:g}.")
+        raise Exit(GATE_FAILED)
+    if failures:
+        raise Exit(UNSCORED)
+    if fail_under is not None and coverage.unscored:
+        say(f"Only {coverage.scored:,} of {coverage.total:,} answers were judged, so --fail-under cannot be met.")
+        raise Exit(GATE_FAILED)
+
+
+def console() -> Console:
+    """Stdout for tables: as wide as the terminal, else 120 columns; text is printed as it stands."""
+    from rich.console import Console
+
+    made = Console(highlight=False, markup=False, emoji=False)
+    if not made.is_terminal:
+        made = Console(highlight=False, markup=False, emoji=False, width=120, file=sys.stdout)
+    return made
+
+
+def write(data: bytes) -> None:
+    """Bytes to stdout: UTF-8 whatever the locale says."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+
+
+def say(message: str) -> None:
+    """A sentence on stderr, with invisible characters named."""
+    from arabic_agent_eval.text import name_invisible
+
+    sys.stderr.write(f"aae: {name_invisible(message, spaces=True)}\n")

@@ -1,0 +1,142 @@
+"""Files that only grow: one durable line at a time, by one process at a time, whole after any crash."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, Self
+
+from arabic_agent_eval.errors import DataError, OutputError, UsageError
+from arabic_agent_eval.files import reason_of
+
+try:
+    import fcntl
+except ImportError:  # Windows, where the folder is not locked
+    fcntl = None  # type: ignore[assignment]
+
+REPLIES, TURNS = "replies.jsonl", "turns.jsonl"
+_LOCK = ".lock"
+_BLOCK = 1 << 16
+
+
+class Journal:
+    """The two append-only files of a run, open for writing by one process.
+
+    Used as a context manager. A line is durable when :meth:`append` returns.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._handles: dict[str, int] = {}
+        self._lock: int | None = None
+
+    def __enter__(self) -> Self:
+        try:
+            self._lock = _locked(self.folder)
+            for name in (REPLIES, TURNS):
+                self._handles[name] = os.open(self.folder / name, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+                _drop_torn_line(self._handles[name])
+            _sync_folder(self.folder)
+        except OSError as error:
+            self.close()
+            raise OutputError(f"{self.folder}: the answers cannot be kept there: {reason_of(error)}.") from None
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def append(self, lines: Mapping[str, bytes]) -> None:
+        """Add whole lines to the files of these names, durably or not at all.
+
+        Raises:
+            OutputError: there is no room, or the disk is gone; the files are as they were before.
+        """
+        for name, data in lines.items():
+            handle = self._handles[name]
+            size = os.fstat(handle).st_size
+            try:
+                written = 0
+                while written < len(data):
+                    written += os.write(handle, data[written:])
+                os.fsync(handle)
+            except OSError as error:
+                with contextlib.suppress(OSError):
+                    os.ftruncate(handle, size)
+                raise OutputError(f"{self.folder / name}: an answer could not be kept: {reason_of(error)}.") from None
+
+    def close(self) -> None:
+        """Let go of the files and of the lock."""
+        for handle in (*self._handles.values(), *(() if self._lock is None else (self._lock,))):
+            os.close(handle)
+        self._handles.clear()
+        self._lock = None
+
+
+def _locked(folder: Path) -> int:
+    handle = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+    if fcntl is not None:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(handle)
+            raise UsageError(f"{folder} is being written by another process; wait for it, or stop it.") from None
+    return handle
+
+
+def _drop_torn_line(handle: int) -> None:
+    """Cut off what a crash left of a line: it was not durable, so it never counted."""
+    size = end = os.fstat(handle).st_size
+    while end > 0:
+        start = max(0, end - _BLOCK)
+        found = os.pread(handle, end - start, start).rfind(b"\n")
+        if found >= 0:
+            end = start + found + 1
+            break
+        end = start
+    if end < size:
+        os.ftruncate(handle, end)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the names of new files durable; some systems cannot, and need not."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def open_growing(path: Path) -> IO[bytes]:
+    """Open a file for reading.
+
+    Raises:
+        DataError: it cannot be read.
+    """
+    try:
+        return path.open("rb", buffering=1 << 20)
+    except OSError as error:
+        raise DataError(f"the file cannot be read: {reason_of(error)}.", path=str(path)) from None
+
+
+def whole_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file and where they begin, without one that was cut off; none where there is no file."""
+    if not path.exists():
+        return
+    start = 0
+    with open_growing(path) as stream:
+        for line in stream:
+            if line.endswith(b"\n"):
+                yield start, line
+            start += len(line)
+
+
+def line_number(path: Path, start: int) -> int:
+    """Which line begins at this byte."""
+    with open_growing(path) as stream:
+        return stream.read(start).count(b"\n") + 1

@@ -1,0 +1,184 @@
+"""The models that can be named: ``provider/name`` → something to ask."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from arabic_agent_eval.errors import UsageError
+
+if TYPE_CHECKING:
+    from arabic_agent_eval.models.model import Codec, Model, Settings
+
+BASELINE, REPLAY = "baseline", "replay"
+DEFAULT_TIMEOUT = 120.0
+
+
+class Provider(msgspec.Struct, frozen=True):
+    """One provider, for a list of them.
+
+    Attributes:
+        name: as in model names.
+        example: a model name.
+        key_variable: the environment variable that usually holds its key; "" where none is needed.
+        address: where requests go by default; "" where nothing leaves this machine.
+        about: what it is.
+    """
+
+    name: str
+    example: str
+    key_variable: str
+    address: str
+    about: str
+
+
+def _openai_chat() -> Codec:
+    from arabic_agent_eval.models.openai_chat import OpenAIChat  # noqa: PLC0415 - who lists models needs none of them
+
+    return OpenAIChat()
+
+
+def _openai_responses() -> Codec:
+    from arabic_agent_eval.models.openai_responses import OpenAIResponses  # noqa: PLC0415
+
+    return OpenAIResponses()
+
+
+def _anthropic() -> Codec:
+    from arabic_agent_eval.models.anthropic import Anthropic  # noqa: PLC0415
+
+    return Anthropic()
+
+
+def _gemini() -> Codec:
+    from arabic_agent_eval.models.gemini import Gemini  # noqa: PLC0415
+
+    return Gemini()
+
+
+_CODECS: Final[dict[str, tuple[Callable[[], Codec], str, str]]] = {
+    "openai-chat": (
+        _openai_chat,
+        "openai-chat/gpt-5-mini",
+        "OpenAI's Chat Completions; also vLLM, Ollama, llama.cpp, OpenRouter and the like, with --base-url",
+    ),
+    "openai-responses": (_openai_responses, "openai-responses/gpt-5-mini", "OpenAI's Responses"),
+    "anthropic": (_anthropic, "anthropic/claude-sonnet-5", "Anthropic's Messages"),
+    "gemini": (_gemini, "gemini/gemini-3-flash", "Google's Gemini"),
+}
+
+
+def providers() -> list[Provider]:
+    """All providers, those on this machine first."""
+    local = [
+        Provider(BASELINE, BASELINE, "", "", "A caller of tools without a language model, to compare with"),
+        Provider(REPLAY, "replay/FILE", "", "", "Answers that exist already: a file of replies, or a run folder"),
+    ]
+    remote = []
+    for name, (make, example, about) in _CODECS.items():
+        codec = make()
+        remote.append(Provider(name, example, codec.key_variable, codec.base_url, about))
+    return local + remote
+
+
+def split_name(name: str) -> tuple[str, str]:
+    """The provider and the model of a name.
+
+    Raises:
+        UsageError: there is no such provider, or no model is named.
+    """
+    provider, _, model = name.partition("/")
+    if provider not in {BASELINE, REPLAY, *_CODECS}:
+        known = ", ".join(sorted({BASELINE, REPLAY, *_CODECS}))
+        raise UsageError(
+            f"there is no provider {provider[:60]!r}; a model is named PROVIDER/NAME, with one of {known}."
+        )
+    if provider != BASELINE and not model:
+        raise UsageError(f"which model of {provider}? Name it as {provider}/NAME.")
+    return provider, model
+
+
+def ignored_settings(name: str) -> frozenset[str]:
+    """The settings that a provider's interface does not have."""
+    provider, _ = split_name(name)
+    if provider in {BASELINE, REPLAY}:
+        return frozenset({"temperature", "seed", "max_tokens", "parameters"})
+    return frozenset(getattr(_CODECS[provider][0](), "ignores", ()))
+
+
+def base_address(name: str, base_url: str | None) -> str:
+    """Where requests to a model go; "" where nothing leaves this machine."""
+    provider, _ = split_name(name)
+    return "" if provider in {BASELINE, REPLAY} else base_url or _CODECS[provider][0]().base_url
+
+
+def open_model(
+    name: str,
+    settings: Settings,
+    *,
+    base_url: str | None = None,
+    key_variable: str | None = None,
+    timeout: float = DEFAULT_TIMEOUT,
+    connections: int = 32,
+) -> Model:
+    """A model to ask.
+
+    The key comes from the environment only. It is sent to the provider's own address, and to another one only if its
+    variable is named, so that no key reaches a server that it was not meant for.
+
+    Args:
+        name: ``provider/name``.
+        settings: how it is asked.
+        base_url: another address.
+        key_variable: the environment variable that holds the key.
+        timeout: seconds for one attempt.
+        connections: how many are kept open.
+
+    Raises:
+        UsageError: the name, the address or the key makes no sense.
+        DataError: a file to replay cannot be read.
+    """
+    provider, model = split_name(name)
+    if provider in {BASELINE, REPLAY}:
+        if base_url is not None:
+            raise UsageError(f"{provider} is on this machine and has no --base-url.")
+        return _local(provider, model)
+    from arabic_agent_eval.models.wire import HTTPModel  # noqa: PLC0415 - the HTTP client takes long to load
+
+    codec = _CODECS[provider][0]()
+    return HTTPModel(
+        codec,
+        settings,
+        base_url=base_url,
+        key=_key(codec, base_url, key_variable),
+        timeout=timeout,
+        connections=connections,
+    )
+
+
+def _local(provider: str, model: str) -> Model:
+    if provider == REPLAY:
+        from arabic_agent_eval.models.replay import Replay  # noqa: PLC0415
+
+        return Replay(Path(model))
+    if model:
+        raise UsageError("the baseline has no models; name it 'baseline'.")
+    from arabic_agent_eval.models.baseline import Baseline  # noqa: PLC0415
+
+    return Baseline()
+
+
+def _key(codec: Codec, base_url: str | None, key_variable: str | None) -> str | None:
+    own = base_url is None or base_url.rstrip("/") == codec.base_url
+    if key_variable is None and not own:
+        return None
+    variable = key_variable or codec.key_variable
+    key = os.environ.get(variable)
+    if not key:
+        what = f"the environment variable {variable!r} is not set; it must hold the key"
+        raise UsageError(f"{what}. Set it, or name another one with --api-key-env.")
+    return key

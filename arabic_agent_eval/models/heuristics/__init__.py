@@ -1,0 +1,1 @@
+"""How the baseline understands a request: words, mentions, arguments and plans, without any language model."""

@@ -1,0 +1,185 @@
+"""Grading a run folder: its raw answers are the truth, and grades can be made anew from them at any time."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from arabic_agent_eval.batch import GradedBatch, signature_of
+from arabic_agent_eval.files import WholeFile
+from arabic_agent_eval.items import Category
+from arabic_agent_eval.journal import REPLIES
+from arabic_agent_eval.models.model import Tokens
+from arabic_agent_eval.ranges import Options, RangeGrader, RangeResult
+from arabic_agent_eval.rows import GradedRow, row_line, row_of
+from arabic_agent_eval.rules import CANONICAL, Rules
+from arabic_agent_eval.runs import ReplyRecord, Run
+from arabic_agent_eval.scoring import Result
+from arabic_agent_eval.shortcuts import expects_arabic
+from arabic_agent_eval.tally import ItemFacts
+
+NOT_ASKED: Final = "not asked yet"
+
+
+class Latency(msgspec.Struct, frozen=True):
+    """Seconds in which the provider answered an item, waiting and failed attempts aside."""
+
+    mean: float
+    median: float
+    p95: float
+
+
+class RunFigures(msgspec.Struct, frozen=True):
+    """What a run took.
+
+    Attributes:
+        run: the folder; model: who was asked.
+        tokens: of all answered items; None where some answer was not counted.
+        cost: US dollars of all answers, those of failed items included; None where some are not known.
+        latency: None where nothing was answered.
+        attempts: how many requests were sent; cut: answers that a limit on their length cut off.
+        unfinished: conversations that were not let go on.
+    """
+
+    run: str
+    model: str
+    tokens: Tokens | None
+    cost: float | None
+    latency: Latency | None
+    attempts: int
+    cut: int
+    unfinished: int
+
+
+class _Counts:
+    """Sums over the records of a run."""
+
+    def __init__(self) -> None:
+        self.tokens: list[Tokens | None] = []
+        self.costs: list[float | None] = []
+        self.latencies: list[float] = []
+        self.attempts = self.cut = self.unfinished = 0
+
+    def add(self, record: ReplyRecord) -> None:
+        self.attempts += len(record.attempts)
+        self.cut += record.cut
+        self.unfinished += record.end == "max_turns"
+        self.costs += [turn.cost for turn in record.turns]
+        if record.status == "answered":
+            self.tokens.append(record.tokens)
+            self.latencies.append(record.latency)
+
+    def figures(self, run: Run) -> RunFigures:
+        known = [count for count in self.tokens if count is not None]
+        costs = [cost for cost in self.costs if cost is not None]
+        return RunFigures(
+            run=str(run.folder),
+            model=run.manifest.asked.model,
+            tokens=sum(known, Tokens()) if known and len(known) == len(self.tokens) else None,
+            cost=sum(costs) if costs and len(costs) == len(self.costs) else None,
+            latency=_latency(self.latencies),
+            attempts=self.attempts,
+            cut=self.cut,
+            unfinished=self.unfinished,
+        )
+
+
+def _latency(seconds: list[float]) -> Latency | None:
+    if not seconds:
+        return None
+    ordered = sorted(seconds)
+    nearest = ordered[min(round(0.95 * (len(ordered) - 1)), len(ordered) - 1)]
+    return Latency(round(statistics.fmean(seconds), 4), round(statistics.median(seconds), 4), round(nearest, 4))
+
+
+def grade_run(
+    run: Run,
+    *,
+    rules: Rules = CANONICAL,
+    causes: bool = True,
+    out: Path | None = None,
+    categories: Mapping[str, Category] | None = None,
+) -> tuple[GradedBatch, RunFigures]:
+    """Grade every answer of a run, in the order of asking.
+
+    Args:
+        run: the run.
+        rules: the rule set.
+        causes: whether to explain lost points.
+        out: a file for the graded rows, written whole or not at all.
+        categories: declared categories; with them, an item of an unknown category is refused.
+
+    Raises:
+        DataError: a line of the run is damaged.
+        OutputError: the rows could not be written.
+        UnknownCategory: see ``categories``.
+    """
+    counts, part = _Counts(), RangeResult()
+    options = _options(run, rules, causes=causes, categories=categories)
+    file = None if out is None else WholeFile(out)
+    if file is None:
+        _grade(run, options, part, counts, None)
+    else:
+        with file:
+            _grade(run, options, part, counts, file)
+    batch = GradedBatch(signature_of(run.items, rules, options.format), len(run.items), part.tally)
+    batch.failures, batch.written = part.failures, part.written
+    return batch, counts.figures(run)
+
+
+def graded_rows(run: Run, *, rules: Rules = CANONICAL) -> Iterator[GradedRow]:
+    """The graded row of every item that was asked or is still to be asked, one after another."""
+    decode = msgspec.json.Decoder(GradedRow).decode
+    part = RangeResult()
+    for _ in _graded(run, _options(run, rules, causes=True), part, _Counts()):
+        yield decode(bytes(part.rows))
+        part.rows.clear()
+
+
+def _options(run: Run, rules: Rules, *, causes: bool, categories: Mapping[str, Category] | None = None) -> Options:
+    format = "text" if run.manifest.asked.written else "response"  # noqa: A001 - the option's name
+    return Options(rules.name, format, causes, signature_of(run.items, rules, format), categories=categories)
+
+
+def _grade(run: Run, options: Options, part: RangeResult, counts: _Counts, file: WholeFile | None) -> None:
+    for _ in _graded(run, options, part, counts):
+        if file is not None:
+            file.write(bytes(part.rows))
+        part.rows.clear()
+
+
+def _graded(run: Run, options: Options, part: RangeResult, counts: _Counts) -> Iterator[None]:
+    """Grade one answer after another into the part; what was not asked yet is unscored."""
+    grader = RangeGrader(run.items, run.folder / REPLIES, options)
+    due = run.due()
+    for record in run.records():
+        for pair in due:
+            if pair == (record.id, record.epoch):
+                break
+            _add_missing(run, pair, options, part)
+            yield
+        counts.add(record)
+        reply, said = run.reply(record)
+        results = [result for turn in record.turns for result in turn.results]
+        grader.grade_reply(run.items[record.id], reply, _constant(said), part, results)
+        yield
+    for pair in due:
+        _add_missing(run, pair, options, part)
+        yield
+
+
+def _constant(text: str) -> Callable[[], str]:
+    return lambda: text
+
+
+def _add_missing(run: Run, pair: tuple[str, int], options: Options, part: RangeResult) -> None:
+    item, epoch = run.items[pair[0]], pair[1]
+    arabic = expects_arabic(item.expected_calls)
+    part.tally.add_unscored(item.id, NOT_ASKED, facts=ItemFacts(item.category, item.dialect, arabic))
+    if options.signature is not None:
+        result = Result(item.id, item.category, item.dialect, epoch, None, NOT_ASKED, arabic, (), ())
+        part.rows += row_line(row_of(item, result, options.signature, causes=options.causes))

@@ -1,0 +1,459 @@
+"""Asking a model everything that a run asks: bounded, resumable, and nothing lost whatever the network does.
+
+One owner of retries, one place where time is read. An answer is durable before the next request of its conversation
+goes out, and the line of a finished item is the last thing that is done for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+import msgspec
+
+from arabic_agent_eval.asking import Exchange, MadeCall, Request, ToolResult, request_for
+from arabic_agent_eval.costs import Cache, Price
+from arabic_agent_eval.items import Item
+from arabic_agent_eval.journal import REPLIES, TURNS, Journal
+from arabic_agent_eval.markup import read_text
+from arabic_agent_eval.models.model import Answer, Attempt, Failure, FailureKind, Model
+from arabic_agent_eval.pacing import Pace, backoff
+from arabic_agent_eval.runs import (
+    AttemptRecord,
+    KeptTurn,
+    Pair,
+    ReplyRecord,
+    Run,
+    TurnRecord,
+    one_line,
+    record_line,
+)
+from arabic_agent_eval.strictjson import decode_clipped
+from arabic_agent_eval.world import World, is_conversation
+
+ATTEMPTS = 6
+"""How often one request is sent at most, by default."""
+
+_TICK = 0.2  # seconds between two looks at the progress
+_BYTES_PER_TOKEN = 3
+_HOPELESS: frozenset[FailureKind] = frozenset({"key", "quota", "not_found", "redirect"})
+"""Failures that every other request would meet as well."""
+_HOPELESS_ENOUGH, _FAILED_ENOUGH = 3, 20
+"""So many items in a row may fail, hopelessly or otherwise, after the first answer; then asking stops."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When to stop.
+
+    Attributes:
+        attempts: how often one request is sent at most, at least 1.
+        deadline: seconds for the whole of the asking, or None.
+        max_cost: US dollars; no new request is sent that could exceed them, as far as the dearest answer so far tells.
+    """
+
+    attempts: int = ATTEMPTS
+    deadline: float | None = None
+    max_cost: float | None = None
+
+
+@dataclass
+class Progress:
+    """What has happened so far, for a line of progress.
+
+    Attributes:
+        total: items to ask in this session; done: of them, finished; failed: of those, without an answer.
+        in_flight: requests under way.
+        waiting: why → how many requests wait to be sent again or for leave to be sent.
+        seconds: until the next of them goes, where it is known.
+        elapsed: seconds since the beginning.
+        cost: US dollars of this session, as far as they are known.
+    """
+
+    total: int
+    done: int = 0
+    failed: int = 0
+    in_flight: int = 0
+    waiting: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+    elapsed: float = 0.0
+    cost: float = 0.0
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How the asking ended.
+
+    Attributes:
+        why: ``done``, or what stopped it before everything was asked.
+        message: a sentence about it; "" when everything was asked.
+    """
+
+    why: Literal["done", "interrupted", "deadline", "cost", "hopeless"]
+    message: str = ""
+
+
+class _Stop(Exception):
+    """There is no point in going on."""
+
+    def __init__(self, why: Literal["cost", "hopeless"], message: str) -> None:
+        super().__init__(message)
+        self.ending = Ending(why, message)
+
+
+_WHY_WAITING = {"rate_limit": "rate limit", "server": "server error", "connection": "connection"}
+_WHY_PACED = {"pause": "rate limit", "requests": "--rpm", "tokens": "--tpm"}
+
+
+class Runner:
+    """Asks a model what a run asks.
+
+    Args:
+        run: the run folder; journal: the same, open for writing.
+        model: who is asked; pace: how fast.
+        limits: when to stop.
+        price: of the model, for the cost; None where it is not known.
+        cache: answers to identical requests, or None.
+        tell: called a few times a second with what has happened so far.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        journal: Journal,
+        model: Model,
+        pace: Pace,
+        *,
+        limits: Limits = Limits(),
+        price: Price | None = None,
+        cache: Cache | None = None,
+        tell: Callable[[Progress], None] = lambda _: None,
+    ) -> None:
+        self._run, self._journal, self._model, self._pace = run, journal, model, pace
+        self._limits, self._price, self._cache, self._tell = limits, price, cache, tell
+        self._asked = run.manifest.asked
+        self._lines: asyncio.Queue[tuple[str, bytes, asyncio.Future[None]] | None] = asyncio.Queue()
+        self._kept: dict[Pair, list[TurnRecord]] = {}
+        self._waits: dict[object, tuple[str, float]] = {}
+        self._answers, self._in_a_row, self._hopeless_in_a_row = 0, 0, 0
+        self._dearest = 0.0
+        self.progress = Progress(0)
+
+    def ask(self, workers: int) -> Ending:
+        """Ask everything that was not answered yet; an interrupt stops it, and nothing that came is lost.
+
+        Args:
+            workers: how many items are under way at once.
+
+        Raises:
+            OutputError: an answer could not be kept.
+            UsageError: the cost is limited and cannot be known.
+        """
+        return asyncio.run(self.ask_async(workers))
+
+    async def ask_async(self, workers: int) -> Ending:
+        """The same inside of an event loop that runs already."""
+        finished = {pair for pair, (_, answered) in self._run.places().items() if answered}
+        missing = [pair for pair in self._run.due() if pair not in finished]
+        self._kept = self._run.kept_turns(missing)
+        self.progress = Progress(len(missing))
+        return await self._ask_all(missing, workers)
+
+    async def _ask_all(self, pairs: list[Pair], workers: int) -> Ending:
+        began = time.monotonic()
+        waiting = iter(pairs)
+        interrupted = asyncio.Event()
+        writer = asyncio.create_task(self._write_lines())
+        working = [asyncio.create_task(self._work(waiting)) for _ in range(min(workers, len(pairs)))]
+        ticking = asyncio.create_task(self._tick(began))
+        stopping = asyncio.create_task(interrupted.wait())
+        try:
+            with _interrupts(interrupted):
+                ending = await self._watch(working, {writer, ticking, stopping}, stopping)
+        finally:
+            # In this order: who waits for an answer stops, what came is written, and then everything is let go.
+            await _cancel(*working, stopping, ticking)
+            self._lines.put_nowait(None)
+            await asyncio.gather(writer, return_exceptions=True)
+            await self._model.close()
+        if writer.exception() is not None:
+            raise writer.exception()  # type: ignore[misc]
+        self._update(began)
+        return ending
+
+    async def _watch(self, working: list[asyncio.Task[None]], others: set[Any], stopping: asyncio.Task[Any]) -> Ending:
+        """Wait until everything is asked, or something is in the way."""
+        deadline = self._limits.deadline
+        until = None if deadline is None else time.monotonic() + deadline
+        left: set[asyncio.Task[Any]] = set(working)
+        ending = Ending("done")
+        while left:
+            timeout = None if until is None else max(until - time.monotonic(), 0.0)
+            done, _ = await asyncio.wait({*left, *others}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+            if stopping in done:
+                return Ending("interrupted", "Interrupted.")
+            if not done:
+                return Ending("deadline", f"The deadline of {deadline:g} seconds has passed.")
+            for task in done:
+                error = task.exception()
+                if isinstance(error, _Stop):
+                    ending = error.ending
+                elif error is not None:
+                    raise error
+            if ending.why == "hopeless":
+                break
+            left -= done  # where the money is spent, answers that are under way are paid for and waited for
+        return ending
+
+    async def _work(self, pairs: Iterator[Pair]) -> None:
+        for item_id, epoch in pairs:
+            await self._ask_item(self._run.items[item_id], epoch)
+            await asyncio.sleep(0)  # a model on this machine never waits, and others want to go on too
+
+    # --- one item --------------------------------------------------------------------------------------------
+
+    async def _ask_item(self, item: Item, epoch: int) -> None:
+        """The conversation with the simulated tools, until the model has finished or no answer comes."""
+        asked = self._asked
+        request = request_for(
+            item,
+            self._run.tools,
+            epoch=epoch,
+            system=asked.system,
+            language=asked.tool_language,
+            written=asked.written,
+        )
+        world = World(item, item.toolbox(self._run.tools)) if is_conversation(item) else None
+        kept = iter(self._kept.pop((item.id, epoch), ()))
+        turns: list[TurnRecord] = []
+        attempts: list[AttemptRecord] = []
+        while True:
+            body = self._model.encode(request)
+            turn, known = _kept_turn(kept, body), True
+            if turn is None:
+                kept, known = iter(()), False  # what comes after another answer was an answer to something else
+                found = await self._ask(request, body, len(turns), attempts)
+                if isinstance(found, Failure):
+                    await self._finish(ReplyRecord(item.id, epoch, "failed", turns, attempts, found.message), found)
+                    return
+                turn = found
+            answer = self._read(turn)
+            calls = self._calls(answer, item)
+            if world is None or not calls or len(turns) + 1 >= asked.max_turns:
+                end: Literal["stopped", "max_turns"] = "max_turns" if world is not None and calls else "stopped"
+                turns.append(turn)
+                await self._finish(ReplyRecord(item.id, epoch, "answered", turns, attempts, None, end, answer.cut))
+                return
+            results = tuple(ToolResult(made, world.answer(made.call)) for made in calls)
+            turns.append(msgspec.structs.replace(turn, results=[result.content for result in results]))
+            if not known:
+                await self._keep(TURNS, record_line(KeptTurn(item.id, epoch, turns[-1])))
+            exchange = Exchange(decode_clipped(bytes(turn.response)), results)
+            request = msgspec.structs.replace(request, exchanges=(*request.exchanges, exchange))
+
+    def _read(self, turn: TurnRecord) -> Answer:
+        read = self._model.read(decode_clipped(bytes(turn.response)))
+        assert isinstance(read, Answer)  # noqa: S101 - only answers become turns
+        return read
+
+    def _calls(self, answer: Answer, item: Item) -> tuple[MadeCall, ...]:
+        if not self._asked.written:
+            return answer.calls
+        return tuple(MadeCall(None, call) for call in read_text(answer.text, item.offered))
+
+    async def _finish(self, record: ReplyRecord, failure: Failure | None = None) -> None:
+        await self._keep(REPLIES, record_line(record))
+        self.progress.done += 1
+        if failure is None:
+            return
+        self.progress.failed += 1
+        self._in_a_row += 1
+        self._hopeless_in_a_row += failure.kind in _HOPELESS
+        hopeless = self._hopeless_in_a_row >= (_HOPELESS_ENOUGH if self._answers else 1)
+        if hopeless or self._in_a_row >= _FAILED_ENOUGH:
+            many = "" if self._in_a_row == 1 else f" ({self._in_a_row} items in a row failed)"
+            raise _Stop("hopeless", f"Asking was stopped{many}: {failure.message}")
+
+    # --- one request -----------------------------------------------------------------------------------------
+
+    async def _ask(
+        self, request: Request, body: bytes, turn: int, attempts: list[AttemptRecord]
+    ) -> TurnRecord | Failure:
+        """Send a request until an answer comes or there is no point in going on."""
+        if (cached := self._cached(request, body)) is not None:
+            return cached
+        tries = 0
+        while True:
+            tries += 1
+            attempt, failure = await self._attempt(body, turn, attempts)
+            if failure is None:
+                return self._answered(request, body, attempt)
+            wait = backoff(tries, failure.wait, random.random) if failure.retry else None
+            if wait is None or tries >= self._limits.attempts:
+                return failure if tries == 1 else _after(failure, tries)
+            await self._wait(failure, wait)
+
+    async def _attempt(self, body: bytes, turn: int, attempts: list[AttemptRecord]) -> tuple[Attempt, Failure | None]:
+        self._check_cost()
+        async with self._pace.slot(len(body) // _BYTES_PER_TOKEN) as slot:
+            at = datetime.now(UTC).isoformat(timespec="milliseconds")
+            attempt = await self._model.attempt(body)
+            failure = attempt.failure
+            if failure is None:
+                answer = self._model.read(decode_clipped(attempt.body))
+                failure = answer if isinstance(answer, Failure) else None
+                if isinstance(answer, Answer) and answer.tokens is not None:
+                    slot.settle(answer.tokens.input + answer.tokens.output)
+        if failure is None:
+            self._pace.succeeded()
+        elif failure.kind == "rate_limit":
+            self._pace.limited(failure.wait)
+        kind, message = (failure.kind, failure.message) if failure is not None else (None, None)
+        attempts.append(
+            AttemptRecord(turn, at, round(attempt.latency, 4), attempt.status, kind, message, attempt.excerpt)
+        )
+        return attempt, failure
+
+    def _answered(self, request: Request, body: bytes, attempt: Attempt) -> TurnRecord:
+        self._answers += 1
+        self._in_a_row = self._hopeless_in_a_row = 0
+        turn = self._turn(body, attempt.body, round(attempt.latency, 4))
+        if turn.cost is not None:
+            self.progress.cost += turn.cost
+            self._dearest = max(self._dearest, turn.cost)
+        elif self._limits.max_cost is not None:
+            what = "An answer came without a count of its tokens, so --max-cost cannot be kept; asking was stopped."
+            raise _Stop("cost", what)
+        if self._cache is not None:
+            self._cache.keep(self._model.address, request.epoch, body, attempt.body)
+        return turn
+
+    def _turn(self, body: bytes, answer: bytes, latency: float | None) -> TurnRecord:
+        read = self._model.read(decode_clipped(answer))
+        assert isinstance(read, Answer)  # noqa: S101 - failures were told apart before
+        cost = read.cost
+        if cost is None and self._price is not None and read.tokens is not None:
+            cost = self._price.of(read.tokens)
+        return TurnRecord(msgspec.Raw(body), one_line(answer), read.tokens, cost, [], latency)
+
+    def _cached(self, request: Request, body: bytes) -> TurnRecord | None:
+        found = None if self._cache is None else self._cache.find(self._model.address, request.epoch, body)
+        if found is None or not _is_answer(self._model, found):
+            return None
+        return self._turn(body, found, None)
+
+    def _check_cost(self) -> None:
+        most = self._limits.max_cost
+        under_way = self._pace.state().in_flight + 1
+        if most is not None and self.progress.cost + under_way * self._dearest > most:
+            raise _Stop("cost", f"The next request could cost more than is left of --max-cost {most:g}.")
+
+    async def _wait(self, failure: Failure, seconds: float) -> None:
+        key = object()
+        self._waits[key] = _WHY_WAITING.get(failure.kind, failure.kind.replace("_", " ")), time.monotonic() + seconds
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            del self._waits[key]
+
+    # --- writing and telling ---------------------------------------------------------------------------------
+
+    async def _keep(self, name: str, line: bytes) -> None:
+        """Return when the line is durable; it is written even if nobody waits for it any more."""
+        written = asyncio.get_running_loop().create_future()
+        self._lines.put_nowait((name, line, written))
+        await asyncio.shield(written)
+
+    async def _write_lines(self) -> None:
+        """Write what has come, all that is there at once: making lines durable is what takes the time."""
+        while (first := await self._lines.get()) is not None:
+            waiting, last = [first], False
+            while not self._lines.empty():
+                more = self._lines.get_nowait()
+                if more is None:
+                    last = True
+                    break
+                waiting.append(more)
+            lines: dict[str, bytes] = {}
+            for name, line, _ in waiting:
+                lines[name] = lines.get(name, b"") + line
+            await asyncio.to_thread(self._journal.append, lines)
+            for _, _, written in waiting:
+                written.set_result(None)
+            if last:
+                return
+
+    async def _tick(self, began: float) -> None:
+        while True:
+            self._update(began)
+            await asyncio.sleep(_TICK)
+
+    def _update(self, began: float) -> None:
+        state, now, progress = self._pace.state(), time.monotonic(), self.progress
+        progress.elapsed, progress.in_flight = now - began, state.in_flight
+        progress.waiting = Counter(why for why, _ in self._waits.values())
+        until = [end - now for _, end in self._waits.values()]
+        if state.why in _WHY_PACED:
+            progress.waiting[_WHY_PACED[state.why]] += state.waiting
+            until.append(state.seconds)
+        progress.seconds = max(min(until, default=0.0), 0.0)
+        self._tell(progress)
+
+
+def _kept_turn(kept: Iterator[TurnRecord], body: bytes) -> TurnRecord | None:
+    turn = next(kept, None)
+    return turn if turn is not None and bytes(turn.request) == body else None
+
+
+def _after(failure: Failure, tries: int) -> Failure:
+    return msgspec.structs.replace(failure, message=f"{failure.message} ({tries} attempts)")
+
+
+def _is_answer(model: Model, body: bytes) -> bool:
+    try:
+        value = decode_clipped(body)
+    except ValueError:
+        return False
+    return isinstance(value, dict) and isinstance(model.read(value), Answer)
+
+
+async def _cancel(*tasks: asyncio.Task[Any]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@contextlib.contextmanager
+def _interrupts(event: asyncio.Event) -> Iterator[None]:
+    """Ctrl-C and a request to end set the event; a second one ends the process as usual."""
+    loop = asyncio.get_running_loop()
+    before: dict[signal.Signals, Any] = {}
+
+    def interrupt() -> None:
+        event.set()
+        remove()
+
+    def remove() -> None:
+        while before:
+            name, handler = before.popitem()
+            loop.remove_signal_handler(name)
+            signal.signal(name, handler)
+
+    # Elsewhere than in the main thread, and on Windows, an interrupt is the caller's business.
+    with contextlib.suppress(NotImplementedError, ValueError, RuntimeError):
+        for name in (signal.SIGINT, signal.SIGTERM):
+            handler = signal.getsignal(name)
+            loop.add_signal_handler(name, interrupt)
+            before[name] = handler
+    try:
+        yield
+    finally:
+        remove()
