@@ -241,10 +241,10 @@ class Run:
         manifest = Manifest(asked, created, versions)
         # Last, since a folder with a manifest is a run.
         write_whole(folder / MANIFEST, msgspec.json.format(_encode(manifest), indent=2) + b"\n")
-        return cls.open(folder)
+        return cls.read(folder)
 
     @classmethod
-    def open(cls, folder: Path) -> Run:
+    def read(cls, folder: Path) -> Run:
         """Open a run folder for reading.
 
         Raises:

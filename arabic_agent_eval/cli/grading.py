@@ -155,7 +155,7 @@ def _rows(path: Path) -> Iterator[GradedRow]:
         from arabic_agent_eval.regrading import graded_rows
         from arabic_agent_eval.runs import Run
 
-        return graded_rows(Run.open(path))
+        return graded_rows(Run.read(path))
     from arabic_agent_eval.rows import read_rows
 
     return read_rows(path)

@@ -274,7 +274,7 @@ def _resumed(folder: Path, given: dict[str, Any], items: str | None, tools: str 
     """Open an old run; whatever is given must be what it asked."""
     from arabic_agent_eval.runs import Run
 
-    opened = Run.open(folder)
+    opened = Run.read(folder)
     asked = opened.manifest.asked
     now: dict[str, Any] = {name: value for name, value in given.items() if value is not None and name != "base_url"}
     if given["base_url"] is not None:
@@ -394,7 +394,7 @@ def report_on(
     from arabic_agent_eval.runs import Run
     from arabic_agent_eval.summary import summarize, summary_json
 
-    run, declared = Run.open(folder), steps.declared(categories)
+    run, declared = Run.read(folder), steps.declared(categories)
     steps.keep_apart(out, *(path for path in folder.iterdir()))
     batch, figures = grade_run(run, rules=RULES[rules], causes=causes, out=out, categories=declared)
     summary = summarize(

@@ -19,7 +19,7 @@ from arabic_agent_eval.asking import Request
 from arabic_agent_eval.errors import DataError
 from arabic_agent_eval.formats import read_calls, reply_text
 from arabic_agent_eval.models.heuristics.conversing import Made, Next, decoded, next_calls
-from arabic_agent_eval.models.heuristics.moments import Clock, read_clock
+from arabic_agent_eval.models.heuristics.moments import read_clock
 from arabic_agent_eval.models.model import Answer, Attempt, Failure, Settings
 from arabic_agent_eval.models.openai_chat import OpenAIChat
 from arabic_agent_eval.models.turns import content_text
@@ -74,7 +74,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
     tools = list(_tools(_listed(request.get("tools"))))
     written = [] if tools else list(_written_tools(system))
     text, made = _conversation(messages)
-    calls = next_calls(text, tools or written, _clock(system), made) if text else []
+    calls = next_calls(text, tools or written, read_clock(system), made) if text else []
     said = None if calls else (_DONE if made else _NOTHING)
     message: dict[str, Any] = {"role": "assistant", "content": said}
     if calls and written:
@@ -84,10 +84,6 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
     stop = "tool_calls" if "tool_calls" in message else "stop"
     choice = {"index": 0, "message": message, "finish_reason": stop}
     return {"object": "chat.completion", "model": "baseline", "choices": [choice]}
-
-
-def _clock(system: str) -> Clock:
-    return read_clock(system[-4000:])
 
 
 def _listed(value: Any) -> list[Any]:

@@ -34,6 +34,7 @@ _OWN_MODELS = re.compile(r"(?:ft:)?(?:o\d|gpt-\d|chatgpt-)")
 """Names of OpenAI's own models. Since o1 they refuse ``max_tokens``, which is the only name that Ollama knows."""
 
 _ANSWER_ONLY = frozenset({"annotations", "audio", "function_call", "tool_calls", "role", "content"})
+_NOT_OF_A_RESULT = frozenset({"role", "tool_call_id", "tool_calls", "function_call"})
 
 
 class OpenAIChat:
@@ -142,7 +143,7 @@ def _content(turn: Turn) -> str | list[dict[str, Any]]:
 def _earlier(message: dict[str, Any], turn: Turn) -> dict[str, Any]:
     """An earlier message as it is, but for calls and results without an id, and what can only be told in words."""
     if turn.role == "tool":
-        others = {name: value for name, value in message.items() if name not in ("role", "tool_call_id")}
+        others = {name: value for name, value in message.items() if name not in _NOT_OF_A_RESULT}
         content = message.get("content")
         content = content if isinstance(content, list) else turn.text
         return {"role": "tool", "tool_call_id": turn.call_id, **others, "content": content}

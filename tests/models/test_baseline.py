@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from arabic_agent_eval.asking import Exchange, Request, ToolResult, request_for
 from arabic_agent_eval.bundled import DATA
+from arabic_agent_eval.formats import read_calls, reply_text
 from arabic_agent_eval.items import Item, ItemSet, item_from_row
 from arabic_agent_eval.models.baseline import Baseline
 from arabic_agent_eval.models.heuristics.conversing import Made, next_calls
@@ -75,6 +76,7 @@ TOOLS = Toolbox.from_schemas([
     tool("order_meal", "Order food from a restaurant", "restaurant dishes", restaurant=text("Its name"),
          dishes={"type": "array", "items": {"properties": {"what": text(), "count": {"type": "integer"}}}},
          address=text("Where to deliver")),
+    tool("exchange_rate", "Rate of a currency", "currency", currency=text("A code")),
     tool("web_search", "Search the web", "query", query=text("What to search")),
     tool("read_news", "The latest news", "topics", country=text(), topics={"type": "array", "items": {
          "enum": ["sports", "economy", "health"], "description": "sports رياضة، economy اقتصاد، health صحة"}}),
@@ -273,6 +275,16 @@ def test_tools_in_the_prompt_are_called_in_the_text():
     assert "<tool_call>" not in again.text
 
 
+def test_tools_in_the_prompt_change_no_call():
+    """What is called does not depend on where the tools stand, nor on how far from them the context does."""
+    items, tools = bundled("sample")
+    for item in items:
+        written = ask(request_for(item, tools, written=True))[1]
+        plain = ask(request_for(item, tools))[1]
+
+        assert read_calls(reply_text(written.text)) == tuple(one.call for one in plain.calls)
+
+
 def test_earlier_turns_are_over():
     """The last thing the user says counts, and what was done for earlier requests does not."""
     call = {"id": "a", "type": "function", "function": {"name": "find_weather", "arguments": '{"city": "جدة"}'}}
@@ -311,10 +323,13 @@ def answered(item: Item, tools: Toolbox, **options: Any) -> list[Call]:
     return converse(first, World(item, item.toolbox(tools)).answer)
 
 
-@pytest.mark.parametrize("language", ["ar", "en", "both"])
-def test_it_beats_chance_and_silence_in_every_category(language):
+@pytest.mark.parametrize(
+    ("name", "language"),
+    [("sample", "ar"), ("sample", "en"), ("sample", "both"), ("starter", "en"), ("starter", "both")],
+)
+def test_it_beats_chance_and_silence_in_every_category(name, language):
     """A random offered tool without arguments, in exact expectation, and silence both score clearly less."""
-    items, tools = bundled("sample")
+    items, tools = bundled(name)
     scores: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
     for item in items:
         by_chance = [total(item, [Call(name)]) for name in item.toolbox(tools)]

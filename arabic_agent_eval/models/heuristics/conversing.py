@@ -25,6 +25,7 @@ from arabic_agent_eval.strictjson import MalformedJSON, decode
 from arabic_agent_eval.tools import Tool
 
 _MOST_CALLS = 8
+_ENOUGH = 0.5  # of the required arguments
 _MOST_LEAVES = 500
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
@@ -123,7 +124,9 @@ def _calls_of(
             value = next((past[name] for _, past in reversed(before) if name in past), None)
         if value is not None:
             arguments[name] = value
-    if any(name not in arguments for name in step.tool.required):
+    # What a later step lacks may be in a result; the first will not learn more, so most of it must do.
+    wanted = len(step.tool.required)
+    if sum(name in arguments for name in step.tool.required) < (wanted if before else wanted * _ENOUGH):
         return []
     first = {name: arguments[name] for name in properties if name in arguments}
     return [Next(step.tool.name, first), *(Next(step.tool.name, {**first, **other}) for other in filled.others)]

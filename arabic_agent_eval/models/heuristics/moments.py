@@ -11,6 +11,7 @@ from arabic_agent_eval.dates import Moment
 
 _NOW = re.compile(r"الوقت الآن: *(\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2})?)?)")
 _LOCALE = re.compile(r"الإعدادات المحلية: *([A-Za-z_-]{2,20})")
+_DAY = re.compile(r"^(?:يوم|نهار|بتاريخ)\s+")
 _WEEK = 7
 _EARLY = range(1, 7)
 _NOON = 12
@@ -56,10 +57,10 @@ def written(moment: Moment, words: str, wanted: Wanted, clock: Clock) -> str | N
     if wanted.role == "moment":
         if day is None and time is not None and clock.now is not None:
             day = clock.now.date()
-        return f"{day.isoformat()}T{time or '00:00'}:00" if day is not None else None
+        return f"{day.isoformat()}T{time or '00:00'}:00" if day is not None else words
     if day is not None:
         return _in_form(day, wanted.schema)
-    return words if says_day(moment) else None
+    return _DAY.sub("", words) if says_day(moment) else None
 
 
 def _in_form(day: date, schema: Mapping[str, Any]) -> str:

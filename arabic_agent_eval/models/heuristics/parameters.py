@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Final, NamedTuple
 
+from arabic_agent_eval.lexicon import load_lexicon
 from arabic_agent_eval.models.heuristics.vocabulary import features_in, listed
 from arabic_agent_eval.text import fold_digits
 from arabic_agent_eval.tools import Tool
@@ -30,6 +32,7 @@ _TOKENS = re.compile(r"[a-z]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _HEAD = re.compile(r"[,;.:(؛،]")
 _SEPARATORS = re.compile(r"[\s/_.-]+")
+_CODE = re.compile(r"[A-Z]{3}")
 _MOST_PROPERTIES = 40
 
 
@@ -51,9 +54,19 @@ def properties_of(tool: Tool) -> list[Property]:
     for name, schema in list(tool.properties.items())[:_MOST_PROPERTIES]:
         if isinstance(schema, dict):
             kind = kind_of(schema)
+            if kind == "string" and "currency" in name.lower():
+                kind, schema = "enum", {**schema, "enum": _currencies()}  # noqa: PLW2901 - the schema as it is meant
             features = features_in(name) | features_in(head(schema.get("description")), 20)
             found.append(Property(name, schema, kind, role_of(name, schema, kind), name in required, features))
     return found
+
+
+@cache
+def _currencies() -> list[str]:
+    """The codes of all currencies that the dictionary knows."""
+    lexicon = load_lexicon()
+    codes = ((key.upper(), lexicon.kinds[entry]) for key, entries in lexicon.codes.items() for entry in entries)
+    return [code for code, kind in codes if kind == "currencies" and _CODE.fullmatch(code)]
 
 
 def head(description: Any) -> str:

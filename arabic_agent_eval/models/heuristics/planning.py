@@ -19,7 +19,7 @@ _NEAR = 0.5
 _RIVAL = 0.8
 _NEGATED = 4
 _SAID = 0.25  # a word of a parameter's description does not tell tools apart
-_MOST_STEPS = 8
+_MOST_STEPS, _MOST_RIVALS = 8, 3
 _LEADING, _FIRST_WORDS = 1.5, 3  # what is to be done is said first
 _EXCHANGE = ("topic convert", "topic currency")  # two currencies are named to compare them
 _MOST_TOOLS = 128
@@ -94,14 +94,16 @@ class Planner:
             return step
         scores, sure = self.scores(reading, step.span)
         order = sorted(range(len(scores)), key=scores.__getitem__, reverse=True)
-        near = [place for place in order if scores[place] >= near_enough * scores[order[0]] and sure[place] >= _ENOUGH][
-            :3
-        ]
-        whole = (place for place in near if not self._misses(reading, step.span, place))
-        return step._replace(tool=self.tools[next(whole, (near or order)[0])])
+        least = near_enough * scores[order[0]]
+        near = [place for place in order if scores[place] >= least and sure[place] >= _ENOUGH][:_MOST_RIVALS]
+        return step._replace(
+            tool=self.tools[max(near or order[:1], key=lambda place: self._holds(reading, step.span, place))]
+        )
 
-    def _misses(self, reading: Reading, span: range, place: int) -> bool:
-        return bool(Filler(self.tools[place], reading, span, self.clock).fill().missing)
+    def _holds(self, reading: Reading, span: range, place: int) -> tuple[bool, int]:
+        """Whether the words hold all that a tool needs, and how much that is: the more of them are used, the better."""
+        filled = Filler(self.tools[place], reading, span, self.clock).fill()
+        return not filled.missing, 0 if filled.missing else filled.needed
 
     def scores(self, reading: Reading, span: range) -> tuple[list[float], list[float]]:
         """How well the words of a span fit each tool, and its best single word whatever the others are.
