@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import doctest
 import importlib
@@ -42,14 +43,24 @@ def test_everything_imported_by_a_star_is_documented(name):
 
 
 def test_public_names_of_the_package_are_those_it_imports():
-    """What ``__init__`` imports for its users stands in ``__all__``, and nothing else does."""
-    imported = {
-        name
-        for name, found in vars(arabic_agent_eval).items()
-        if not name.startswith("_") and not inspect.ismodule(found) and name != "annotations"
+    """What ``__init__`` imports for type checkers is what it loads when asked, and all of it stands in ``__all__``."""
+    tree = ast.parse(inspect.getsource(arabic_agent_eval))
+    froms = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
+    homes = {
+        name.name: node.module.removeprefix("arabic_agent_eval.")
+        for node in froms
+        if node.module.startswith("arabic_agent_eval.")
+        for name in node.names
     }
 
-    assert imported | {"__version__"} == set(arabic_agent_eval.__all__)
+    assert set(homes) == set(arabic_agent_eval.__all__)
+    assert {name: homes[name] for name in arabic_agent_eval._HOMES} == arabic_agent_eval._HOMES
+
+
+def test_an_unknown_name_of_the_package_is_refused():
+    """A name that is not there is an AttributeError that says so."""
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        arabic_agent_eval.nothing  # noqa: B018
 
 
 def test_both_faces_show_the_same_things():
