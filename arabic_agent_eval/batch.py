@@ -98,6 +98,8 @@ def grade_file(
     if jobs < 1:
         raise UsageError("the number of jobs must be at least 1.")
     with collector_paused():
+        if jobs > 1 and out is not None:
+            items.glance()
         signature = None if out is None else signature_of(items, rules, format)
         options = Options(rules.name, format, causes, signature, allow_unknown, categories)
         file = None if out is None else WholeFile(out)
@@ -223,6 +225,8 @@ def _parts(
     ranges = [(start, min(start + step, size)) for start in range(0, size, step)]
     if jobs == 1 or len(ranges) == 1:
         results = _here(items, replies, options, ranges)
+        if jobs > 1:
+            items.vouch(None)  # a glance at them was enough for others only
     else:
         from arabic_agent_eval.processes import grade_in_processes  # noqa: PLC0415 - one process needs none of it
 

@@ -19,6 +19,7 @@ from arabic_agent_eval.strictjson import MalformedJSON, decode_clipped
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_BLOCK = 1 << 18
 BOM = b"\xef\xbb\xbf"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
@@ -51,6 +52,23 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
         for number, line in enumerate(stream, 1):
             if not line.isspace():
                 yield number, line
+
+
+def lines_between(stream: IO[bytes], start: int, end: int) -> Iterator[bytes]:
+    """The lines whose first byte lies in [start, end), so that adjoining ranges share no line and miss none."""
+    position = stream.tell()  # past a byte order mark
+    if start > position:
+        stream.seek(start - 1)
+        position = start - 1 + len(stream.readline())
+    while position < end:
+        lines = stream.readlines(min(end - position, _BLOCK))
+        if not lines:
+            return
+        for line in lines:
+            if position >= end:
+                return
+            yield line
+            position += len(line)
 
 
 def read_json_line(line: bytes, path: str, number: int) -> dict[str, Any]:

@@ -196,6 +196,8 @@ class ItemSet(Mapping[str, Item]):
         self._unread: Iterator[dict[str, AnswerKey]] = iter(())
         self.latest: dict[str, AnswerKey] = {}
         self._fingerprint: str | None = None
+        self._count: int | None = None
+        self._order: list[str] | None = None
         self.name = name
         self.path = path
         for item in items:
@@ -216,10 +218,14 @@ class ItemSet(Mapping[str, Item]):
             raise error.at(str(self.path), self._line_number(entry)) from None
 
     def __iter__(self) -> Iterator[str]:
+        if self._order is not None:
+            return iter(self._order)
         self._read_rest()
         return iter(self._entries)
 
     def __len__(self) -> int:
+        if self._count is not None:
+            return self._count
         self._read_rest()
         return len(self._entries)
 
@@ -266,10 +272,39 @@ class ItemSet(Mapping[str, Item]):
     @property
     def fingerprint(self) -> str:
         """Twelve hexadecimal digits of a SHA-256 over the lines; they change when any item does."""
-        self._read_rest()
+        if self._count is None:
+            self._read_rest()
         if self._fingerprint is None:
             self._fingerprint = hashlib.sha256(b"".join(self.lines())).hexdigest()[:12]
         return self._fingerprint
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether the set is a file of lines of which none was read yet."""
+        return self.path is not None and not self._entries and self._order is None
+
+    def glance(self) -> None:
+        """Learn the fingerprint and the number of items from the lines, before any of them is read as an item."""
+        if not self.is_unread or self._count is not None or self.path is None:
+            return
+        digest, count = hashlib.sha256(), 0
+        with open_lines(self.path) as stream:
+            while lines := stream.readlines(_BLOCK):
+                count += len(lines) - sum(map(bytes.isspace, lines))
+                digest.update(_content(lines))
+        self._fingerprint, self._count = digest.hexdigest()[:12], count
+
+    def vouch(self, ids: list[str] | None) -> None:
+        """Take over the ids that other processes read from the same lines; None, or too few, and they are read here.
+
+        Raises:
+            DataError: a line is not an item, or an id stands twice.
+        """
+        if ids is not None and len(ids) == self._count == len(set(ids)):
+            self._order = ids
+        else:
+            self._count = None
+            self._read_rest()
 
     def lines(self) -> Iterator[bytes]:
         """The items as lines of a file: those of the file that they were read from, blank ones aside."""

@@ -7,25 +7,47 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
+from typing import Any, TypeVar
 
 from arabic_agent_eval.errors import DataError, UsageError
+from arabic_agent_eval.files import collector_paused
 from arabic_agent_eval.items import ItemSet
 from arabic_agent_eval.ranges import Options, RangeGrader, RangeResult
+from arabic_agent_eval.windows import ItemWindow, OutOfOrder
+
+_T = TypeVar("_T")
+
+_Ranges = Sequence[tuple[int, int]]
+_Outcome = RangeResult | DataError
+_Found = tuple[_Outcome | None, list[str]]
+"""What a process found in a range: the outcome, or None where the whole of the items is needed; and ids of items."""
 
 _grader: RangeGrader | None = None
+_Windows = tuple[Path, str, int, Path, int, Options]
+_windows: _Windows | None = None
+
+
+def _prepare_process() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
 
 
 def _start_process(grader: RangeGrader | None, items: Path | None, replies: Path, options: Options) -> None:
     """Prepare a process: the items come with the fork, or are read again where processes start afresh."""
     global _grader  # noqa: PLW0603 - a process of a pool keeps its state in its module
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    threading.Thread(target=_leave_with_parent, daemon=True).start()
+    _prepare_process()
     _grader = grader or RangeGrader(ItemSet.index(items or Path()), replies, options)
+
+
+def _start_window_process(windows: _Windows) -> None:
+    global _windows  # noqa: PLW0603 - as above
+    _prepare_process()
+    _windows = windows
 
 
 def _leave_with_parent() -> None:
@@ -36,26 +58,80 @@ def _leave_with_parent() -> None:
         os._exit(1)
 
 
-def _work(start: int, end: int) -> RangeResult | DataError:
+def _work(start: int, end: int) -> _Outcome:
     assert _grader is not None  # noqa: S101 - set by the initializer
     return _grader.try_range(start, end)
 
 
+def _work_in_window(start: int, end: int) -> _Found:
+    """Grade a range with the items of the same part of their file."""
+    assert _windows is not None  # noqa: S101 - set by the initializer
+    items, name, items_size, replies, replies_size, options = _windows
+    first, last = (bound * items_size // replies_size for bound in (start, end))
+    window = ItemWindow(items, name, first, last)
+    try:
+        with collector_paused():
+            outcome = RangeGrader(window, replies, options).try_range(start, end)
+            window.finish()
+    except OutOfOrder:
+        return None, []
+    return outcome, window.ids
+
+
 def grade_in_processes(
-    items: ItemSet, replies: Path, options: Options, ranges: Iterable[tuple[int, int]], jobs: int
-) -> Iterator[RangeResult | DataError]:
-    """Grade ranges in several processes, in order, with a bounded number under way."""
-    fork = "fork" in multiprocessing.get_all_start_methods() and threading.active_count() == 1
-    if not fork and items.path is None:
+    items: ItemSet, replies: Path, options: Options, ranges: _Ranges, jobs: int
+) -> Iterator[_Outcome]:
+    """Grade ranges in several processes, in order, with a bounded number under way.
+
+    Every process reads the items of its own ranges, as long as replies stand about where their items do. From the
+    first range on where they do not, the items are read here and every process has all of them.
+    """
+    done = 0
+    ids: list[str] = []
+    if items.is_unread and items.path is not None:
+        windows = (items.path, items.name, items.path.stat().st_size, replies, ranges[-1][1], options)
+        prepare, work = _start_window_process, _work_in_window
+        for outcome, found in _outcomes(prepare, (windows,), work, ranges, jobs, replies, items.glance):
+            if outcome is None or isinstance(outcome, DataError):  # the error that counts may stand before it
+                break
+            ids += found
+            done += 1
+            yield outcome
+        items.vouch(ids if done == len(ranges) else None)
+    if done < len(ranges):
+        yield from _grade_with_all(items, replies, options, ranges[done:], jobs)
+
+
+def _grade_with_all(items: ItemSet, replies: Path, options: Options, ranges: _Ranges, jobs: int) -> Iterator[_Outcome]:
+    if not _forks() and items.path is None:
         raise UsageError("several jobs need items that were read from a file.")
     len(items)  # read to the end before the processes part, so that none has to
-    grader = RangeGrader(items, replies, options) if fork else None
-    context = multiprocessing.get_context("fork" if fork else "spawn")
-    pool = ProcessPoolExecutor(jobs, context, _start_process, (grader, items.path, replies, options))
-    waiting: deque[Future[RangeResult | DataError]] = deque()
+    grader = RangeGrader(items, replies, options) if _forks() else None
+    yield from _outcomes(_start_process, (grader, items.path, replies, options), _work, ranges, jobs, replies)
+
+
+def _forks() -> bool:
+    return "fork" in multiprocessing.get_all_start_methods() and threading.active_count() == 1
+
+
+def _outcomes(
+    prepare: Callable[..., None],
+    arguments: tuple[Any, ...],
+    work: Callable[[int, int], _T],
+    ranges: _Ranges,
+    jobs: int,
+    replies: Path,
+    meanwhile: Callable[[], None] = lambda: None,
+) -> Iterator[_T]:
+    """What the processes found in the ranges, in order; ``meanwhile`` is done here while they begin."""
+    context = multiprocessing.get_context("fork" if _forks() else "spawn")
+    pool = ProcessPoolExecutor(jobs, context, prepare, arguments)
+    waiting: deque[Future[_T]] = deque()
     try:
-        for start, end in ranges:
-            waiting.append(pool.submit(_work, start, end))
+        for number, (start, end) in enumerate(ranges):
+            waiting.append(pool.submit(work, start, end))
+            if number == min(2 * jobs, len(ranges)) - 1:
+                meanwhile()
             if len(waiting) > 2 * jobs:
                 yield waiting.popleft().result()
         while waiting:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Annotated, Any
+from typing import Annotated, Any
 
 import msgspec
 
 from arabic_agent_eval.diagnosis import diagnose
 from arabic_agent_eval.errors import DataError
-from arabic_agent_eval.files import open_lines, read_json_line
+from arabic_agent_eval.files import lines_between, open_lines, read_json_line
 from arabic_agent_eval.formats import Reply, read_reply, words_of
 from arabic_agent_eval.grading import Expectation, is_identical
 from arabic_agent_eval.items import AnswerKey, Category, ExpectedCall, Item, ItemSet
@@ -25,7 +25,6 @@ from arabic_agent_eval.summary import weight_of
 from arabic_agent_eval.tally import ItemFacts, LossKey, Outcome, Tally
 from arabic_agent_eval.tools import Call
 
-_BLOCK = 1 << 18
 _FEW_CALLS = 8
 _LONGEST_SHOWN = 80
 _SAID = 2_000
@@ -376,20 +375,3 @@ def _placed(error: DataError, path: str, number: int | None, place: str) -> Data
     if place and number is None:
         found.field = f"{place}.{found.field}" if found.field else place
     return found
-
-
-def lines_between(stream: IO[bytes], start: int, end: int) -> Iterator[bytes]:
-    """The lines whose first byte lies in [start, end), so that adjoining ranges share no line and miss none."""
-    position = stream.tell()  # past a byte order mark
-    if start > position:
-        stream.seek(start - 1)
-        position = start - 1 + len(stream.readline())
-    while position < end:
-        lines = stream.readlines(min(end - position, _BLOCK))
-        if not lines:
-            return
-        for line in lines:
-            if position >= end:
-                return
-            yield line
-            position += len(line)

@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arabic_agent_eval import ranges
+from arabic_agent_eval import files
 from arabic_agent_eval.errors import DataError
+from arabic_agent_eval.files import lines_between
 from arabic_agent_eval.items import ItemSet
-from arabic_agent_eval.ranges import Options, RangeGrader, lines_between
+from arabic_agent_eval.ranges import Options, RangeGrader
 from arabic_agent_eval.scoring import Signature
 from tests.strategies import categories, related, values
 from tests.test_cli import item, write
@@ -42,7 +43,7 @@ def test_every_line_lies_in_one_range(lines, last, cuts, block):
     bounds = sorted({0, len(content), *(cut for cut in cuts if cut < len(content))})
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ranges, "_BLOCK", block)
+        patch.setattr(files, "_BLOCK", block)
         found = [
             line for start, end in itertools.pairwise(bounds) for line in lines_between(io.BytesIO(content), start, end)
         ]
