@@ -22,6 +22,7 @@ from arabic_agent_eval.items import ExpectedCall
 from arabic_agent_eval.scoring import score_function_call
 from arabic_agent_eval.tools import Call
 from benchmarks import straightforward, workload
+from benchmarks.running import running
 
 AAE = [sys.executable, "-m", "arabic_agent_eval"]
 USUAL = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
@@ -163,6 +164,7 @@ def main() -> None:
         folder = Path(name)
         rows = functions(rounds) + files(folder, count, rounds)
         rows += memory(folder, *((1_000, 2_000) if options.smoke else (10_000, 1_000_000))) + startup(rounds)
+        rows += running(200 if options.smoke else 10_000, USUAL)
     if options.json:
         print(json.dumps(rows, ensure_ascii=False, indent=1))
         return

@@ -1,43 +1,36 @@
 """The documentation is true: its examples run, its tables are the code's, its links lead somewhere.
 
-``python -m tests.test_docs`` writes the part of docs/cli.md that is generated.
+``python -m tests.test_docs`` writes what is generated: a part of docs/cli.md, what commands print in blocks marked as
+``console``, and the picture of the README.
 """
 
 from __future__ import annotations
 
 import ast
-import dataclasses
+import contextlib
 import doctest
 import inspect
 import json
 import os
 import re
 import runpy
+import shlex
 import subprocess
 import sys
+import tempfile
 import typing
 from enum import Enum
+from html import unescape
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from arabic_agent_eval import cli
-from arabic_agent_eval.checks import RULES as CHECKS
 from arabic_agent_eval.conversion import KINDS
-from arabic_agent_eval.diagnosis import CALL_CAUSES, Loss
-from arabic_agent_eval.differences import CAUSES, explain
-from arabic_agent_eval.errors import EvalError
 from arabic_agent_eval.formats import FORMATS
-from arabic_agent_eval.items import CATEGORIES, ExpectedCall, Item
-from arabic_agent_eval.lexicon import CAUSE_WORDS
-from arabic_agent_eval.rows import GradedRow
-from arabic_agent_eval.rules import CANONICAL, COMPOSITIONS, STANDARD, V0_1, Rules
-from arabic_agent_eval.summary import Group, Summary
-from arabic_agent_eval.tools import Tool
+from tests.pages import DOCS, ROOT, page, table
 
-ROOT = Path(__file__).parents[1]
-DOCS = ROOT / "docs"
 PAGES = sorted([*DOCS.rglob("*.md"), *ROOT.glob("*.md")])
 EXAMPLES = ROOT / "examples"
 
@@ -45,10 +38,6 @@ EXAMPLES = ROOT / "examples"
 def named(paths: list[Path]) -> list[object]:
     """Paths as parameters, named by where they stand in the project."""
     return [pytest.param(path, id=str(path.relative_to(ROOT))) for path in paths]
-
-
-def page(name: str) -> str:
-    return (DOCS / name).read_text(encoding="utf-8")
 
 
 # --- examples ------------------------------------------------------------------------------------------------
@@ -104,7 +93,64 @@ def test_json_blocks_are_json(path):
             assert all(isinstance(json.loads(row), dict) for row in source.splitlines()), f"{path}:{line}"
 
 
-@pytest.mark.parametrize("name", ["grade_in_python", "reward"])
+MORE = "…"
+"""Ends what a block shows of a longer output."""
+
+
+def true_output(source: str) -> str:
+    """A console block with what its commands print today; what stands after a line ``…`` is not shown."""
+    parts = []
+    for shown in re.split(r"^(?=\$ )", source, flags=re.MULTILINE):
+        if not shown.startswith("$ aae "):
+            continue
+        command, *before = shown.rstrip("\n").split("\n")
+        arguments = shlex.split(command.removeprefix("$ aae "), comments=True)
+        lines = [line.rstrip() for line in CliRunner().invoke(cli.app, arguments).stdout.rstrip("\n").split("\n")]
+        if before and before[-1] == MORE:
+            lines = [*lines[: len(before) - 1], MORE]
+        parts.append("\n".join([command, *lines]) + "\n")
+    return "".join(parts)
+
+
+def with_true_output(path: Path) -> str:
+    """A page whose console blocks are run in order, in an empty folder that they share."""
+    text = path.read_text(encoding="utf-8")
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for _, source in blocks(path, "console"):
+            text = text.replace(source, true_output(source))
+    return text
+
+
+@pytest.mark.parametrize("path", named([path for path in PAGES if blocks(path, "console")]))
+def test_commands_print_what_the_page_shows(path):
+    """What a page shows of a command's output is what the command prints; else write the page anew."""
+    assert with_true_output(path) == path.read_text(encoding="utf-8"), "run: python -m tests.test_docs"
+
+
+def test_an_output_that_changed_is_noticed():
+    """A block that shows another number than the command prints is replaced, and so is one that shows nothing yet."""
+    source = "$ aae data list sample\n?\n…\n$ aae models --check baseline\nit is silent\n"
+
+    assert re.fullmatch(
+        r"\$ aae data list sample\nsimple-msa .*\n…\n\$ aae models --check baseline\nbaseline: it answers .*\n",
+        true_output(source),
+    )
+
+
+def test_the_picture_shows_what_the_command_prints(tmp_path, monkeypatch):
+    """The picture of the README holds every line that the main job prints, the name of the folder aside."""
+    picture = (DOCS / "images" / "run.svg").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+
+    printed = CliRunner().invoke(cli.app, ["run", "--run", "run"]).stdout
+
+    shown = "".join(unescape(re.sub(r"<[^>]*>", "", picture)).split())
+    # Lines break elsewhere in a picture, so its words are compared.
+    words = {word for line in printed.splitlines()[:-1] for word in line.split() if set(word) != {"─"}}
+    assert {word for word in words if word not in shown} == set(), "run: python -m tests.test_docs"
+
+
+@pytest.mark.parametrize("name", ["grade_in_python", "reward", "run_in_python"])
 def test_examples_run(name):
     """An example runs as a script of its own and prints something."""
     environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"}
@@ -124,6 +170,15 @@ def test_graded_answers_print_their_causes(capsys):
     shown = capsys.readouterr().out
     assert re.findall(r"answer \d: (\d\.\d{4})", shown) == ["0.9883", "0.6833", "0.0000"]
     assert set(re.findall(r": (\w+)$", shown, re.MULTILINE)) == {"spelling", "translated", "extra_words", "no_call"}
+
+
+def test_a_run_in_python_prints_its_score(capsys):
+    """The example of a run asks the baseline ten items and prints score, coverage and where the run is kept."""
+    runpy.run_path(str(EXAMPLES / "run_in_python.py"), run_name="__main__")
+
+    shown = capsys.readouterr().out
+    assert "10 of 10 answers judged" in shown
+    assert re.search(r"^score [01]\.\d{4}", shown, re.MULTILINE)
 
 
 def test_reward_of_completions():
@@ -224,130 +279,6 @@ def test_pages_are_reached(path):
     assert path in linked
 
 
-# --- tables --------------------------------------------------------------------------------------------------
-
-
-def table(name: str, head: str, more: str = "") -> list[list[str]]:
-    """The rows of every table of a page whose first head cell is the text, and which has the other text in its head."""
-    rows: list[list[str]] = []
-    inside = False
-    for line in page(name).splitlines():
-        cells = [cell.strip() for cell in line.strip("|").split(" | ")] if line.startswith("|") else []
-        if not cells:
-            inside = False
-        elif inside and not line.startswith("|--"):
-            rows.append(cells)
-        elif cells[0] == head and more in line:
-            inside = True
-    assert rows, f"{name} has no table {head!r}"
-    return rows
-
-
-def firsts(name: str, head: str, more: str = "") -> set[str]:
-    """The names in code marks in the first column of these tables."""
-    return {field for row in table(name, head, more) for field in re.findall(r"`([^`]+)`", row[0])}
-
-
-def test_causes_in_words():
-    """The page of causes says every cause in the words that the package has for it."""
-    stated = {name.strip("`"): (english, arabic) for name, english, arabic in table("causes.md", "cause", "English")}
-
-    assert stated == CAUSE_WORDS
-    assert set(stated) == {*CALL_CAUSES, *CAUSES}
-
-
-def test_examples_of_causes():
-    """Each example on the page of causes has the cause that it stands for, and every cause has one."""
-    rows = table("causes.md", "cause", "expected")
-    for name, expected, actual, _ in rows:
-        values = [json.loads(cell.strip("`")) for cell in (expected, actual)]
-        assert explain(*values) == name.strip("`"), (expected, actual)
-
-    assert {row[0].strip("`") for row in rows} == set(CAUSES)
-
-
-def test_causes_of_calls():
-    """The page of causes explains every cause of a call."""
-    assert firsts("causes.md", "cause", "when") == set(CALL_CAUSES)
-
-
-def test_check_rules():
-    """The page of item sets lists the rules of the check as the package words them."""
-    assert {name.strip("`"): meaning for name, meaning in table("data.md", "rule")} == CHECKS
-
-
-def test_fields_of_files():
-    """The page of formats names every field of items, calls, rows and losses, and no other."""
-    fields = table("formats.md", "field", "type")
-    names = [re.findall(r"`([^`]+)`", row[0])[0] for row in fields]
-    items = len(Item.__struct_fields__)
-
-    assert set(names[:items]) == set(Item.__struct_fields__)
-    assert set(names[items:]) == set(ExpectedCall.__struct_fields__)
-    assert firsts("formats.md", "field", "meaning") >= {*GradedRow.__struct_fields__, *Loss.__struct_fields__}
-    assert all(f"`{field}`" in page("formats.md") for field in Tool.__struct_fields__)
-
-
-def test_keys_of_the_report():
-    """The page of formats names every key of the JSON of a report and of its groups."""
-    assert firsts("formats.md", "key") == set(Summary.__struct_fields__)
-    axes = {"function_selection", "argument_accuracy", "arabic_preservation", "dialect_understanding", "error_handling"}
-    assert all(f"`{key}`" in page("formats.md") for key in set(Group.__struct_fields__) - axes)
-
-
-def test_reply_formats():
-    """The page of formats has a row for every reply format."""
-    assert firsts("formats.md", "`--format`") == {*FORMATS} - {"auto"}
-
-
-def test_exit_codes():
-    """The page of formats lists the exit codes that the command has."""
-    codes = {cli.DONE, cli.GATE_FAILED, cli.BAD_INPUT, cli.UNSCORED, cli.INTERRUPTED}
-
-    assert {int(row[0]) for row in table("formats.md", "code")} == codes
-
-
-def test_weights():
-    """The page of grading has the weights and compositions of the code."""
-    weights = {row[0].strip("`"): float(row[1]) for row in table("grading.md", "category", "weight")}
-    composed = {row[0].strip("`"): row[1:] for row in table("grading.md", "category", "function")}
-
-    assert weights == {name: category.weight for name, category in CATEGORIES.items()}
-    for name, (shares, own) in COMPOSITIONS.items():
-        assert [float(cell.split()[0]) for cell in composed[name]] == list(shares)
-        assert own in composed[name][-1]
-    assert [float(cell) for cell in composed["every other category"][:3]] == list(STANDARD[:3])
-
-
-def test_fields_of_rules():
-    """The page of grading names every field in which the rule sets differ, with both values."""
-    rows = {row[0].strip("`"): row[1:] for row in table("grading.md", "field of `Rules`")}
-    fields = {field.name for field in dataclasses.fields(Rules)} - {"name", "version"}
-
-    assert set(rows) == fields
-    for name in fields:
-        for cell, rules in zip(rows[name], (CANONICAL, V0_1), strict=True):
-            assert f"`{getattr(rules, name)}`" in cell, name
-
-
-def test_every_ruling_is_stated():
-    """The page of grading states the twenty rulings, each under its number."""
-    stated = [int(number) for number in re.findall(r"^\*\*(\d+)\. ", page("grading.md"), re.MULTILINE)]
-
-    assert stated == list(range(1, 21))
-
-
-def test_exceptions():
-    """The page of the Python interface names every exception of the package."""
-    found = {kind.__name__ for kind in subclasses(EvalError)}
-
-    assert found == {name.rpartition(".")[2] for name in firsts("api.md", "", "raised when")}
-
-
-def subclasses(kind: type[BaseException]) -> set[type[BaseException]]:
-    return {child for direct in kind.__subclasses__() for child in {direct, *subclasses(direct)}}
-
-
 # --- the command line ----------------------------------------------------------------------------------------
 
 BEGIN, END = "<!-- generated: python -m tests.test_docs -->", "<!-- end of the generated part -->"
@@ -444,7 +375,7 @@ def test_commands_on_the_pages_exist():
         for name, function in commands().items()
     }
     for path in PAGES:
-        for _, source in blocks(path, "sh"):
+        for _, source in [*blocks(path, "sh"), *blocks(path, "console")]:
             for line in re.findall(r"\baae ((?:[^\n|&;#]|\\\n)+)", source):
                 words = line.replace("\\\n", " ").split()
                 name = " ".join(words[:2]) if words[0] == "data" else words[0]
@@ -466,3 +397,7 @@ if __name__ == "__main__":
     file = DOCS / "cli.md"
     before = file.read_text(encoding="utf-8")
     file.write_text(before.replace(generated_part(before), described()), encoding="utf-8")
+    for printed in PAGES:
+        if blocks(printed, "console"):
+            printed.write_text(with_true_output(printed), encoding="utf-8")
+    runpy.run_path(str(DOCS / "images" / "make.py"), run_name="__main__")
