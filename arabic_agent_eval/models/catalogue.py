@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from arabic_agent_eval.bundled import find_replies
 from arabic_agent_eval.errors import UsageError
 
 if TYPE_CHECKING:
@@ -164,7 +165,8 @@ def _local(provider: str, model: str) -> Model:
     if provider == REPLAY:
         from arabic_agent_eval.models.replay import Replay  # noqa: PLC0415
 
-        return Replay(Path(model))
+        path = Path(model)
+        return Replay(path if path.is_dir() else find_replies(model))
     if model:
         raise UsageError("the baseline has no models; name it 'baseline'.")
     from arabic_agent_eval.models.baseline import Baseline  # noqa: PLC0415

@@ -16,9 +16,11 @@ from arabic_agent_eval.asking import Request
 from arabic_agent_eval.errors import DataError
 from arabic_agent_eval.files import numbered_lines, read_json_line
 from arabic_agent_eval.formats import Reply, read_reply
+from arabic_agent_eval.markup import read_text
 from arabic_agent_eval.models.model import Answer, Attempt, Failure
 from arabic_agent_eval.models.reading import made_calls, read_body, spoken
 from arabic_agent_eval.strictjson import replace_surrogates
+from arabic_agent_eval.tools import Call
 
 _SILENCE: dict[str, Any] = {"role": "assistant", "content": ""}
 
@@ -42,7 +44,7 @@ class Replay:
             DataError: it cannot be read; the message names file and line.
         """
         self.name = f"replay/{path}"
-        self._answers: dict[tuple[str, int], list[dict[str, Any]] | str] = {}
+        self._answers: dict[tuple[str, int], _Turns] = {}
         file = path / "replies.jsonl" if path.is_dir() else path
         for number, line in numbered_lines(file):
             row = read_json_line(line, str(file), number)
@@ -56,8 +58,13 @@ class Replay:
             raise DataError("the file holds no replies.", path=str(file))
 
     def encode(self, request: Request) -> bytes:
-        """What is looked up: item, epoch and turn."""
-        sent = {"item": request.item_id, "epoch": request.epoch, "turn": len(request.exchanges)}
+        """What is looked up: item, epoch and turn; and the tools' names, by which calls in plain text are known."""
+        sent = {
+            "item": request.item_id,
+            "epoch": request.epoch,
+            "turn": len(request.exchanges),
+            "tools": [tool.name for tool in request.tools],
+        }
         return _encoded(sent)
 
     async def attempt(self, body: bytes) -> Attempt:
@@ -68,6 +75,8 @@ class Replay:
             return Attempt(b"", Failure("request", "The replayed file has no reply to this item."), None, 0.0)
         if isinstance(turns, str):
             return Attempt(b"", Failure("request", turns), None, 0.0)
+        if isinstance(turns, Reply):
+            turns = [_spoken(turns.payload, sent["tools"])]
         answer = turns[sent["turn"]] if sent["turn"] < len(turns) else _chat(_SILENCE)
         return Attempt(_encoded(answer), None, 200, 0.0)
 
@@ -80,8 +89,12 @@ class Replay:
         """There is nothing to let go of."""
 
 
-def _turns(row: dict[str, Any]) -> tuple[str, int, list[dict[str, Any]] | str]:
-    """Item, epoch, and the bodies of the answers in turn, or why there is none."""
+_Turns = list[dict[str, Any]] | Reply | str
+"""The bodies of the answers in turn; an answer in raw text; or why there is none."""
+
+
+def _turns(row: dict[str, Any]) -> tuple[str, int, _Turns]:
+    """Item, epoch and answers."""
     if isinstance(turns := row.get("turns"), list) and "status" in row:
         head = read_reply({"id": row.get("id"), "epoch": row.get("epoch", 0), "calls": []})
         if row["status"] != "answered":
@@ -90,7 +103,7 @@ def _turns(row: dict[str, Any]) -> tuple[str, int, list[dict[str, Any]] | str]:
     reply = read_reply(row)
     if reply.failure is not None:
         return reply.item_id, reply.epoch, reply.failure
-    return reply.item_id, reply.epoch, [_body(reply)]
+    return reply.item_id, reply.epoch, reply if reply.kind == "text" else [_body(reply)]
 
 
 def _answers(turns: list[Any]) -> Iterator[dict[str, Any]]:
@@ -105,14 +118,25 @@ def _body(reply: Reply) -> dict[str, Any]:
     if reply.kind == "response" and isinstance(reply.payload, dict):
         body: dict[str, Any] = reply.payload
         return body if "role" not in body else _chat(body)
-    if reply.kind == "text":
-        return _chat({**_SILENCE, "content": reply.payload})
     if reply.kind == "submission":
         named = reply.payload["tool_called"]
         calls = [] if not named or named.lower() == "none" else [_written(named, reply.payload["arguments"], 0)]
         return _chat({**_SILENCE, "tool_calls": calls})
     calls = [_tool_call(call, place) for place, call in enumerate(reply.payload)]
     return _chat({**_SILENCE, "tool_calls": calls})
+
+
+def _spoken(text: str, offered: list[str]) -> dict[str, Any]:
+    """A raw text as a message with the calls in it; the text alone where the tools stand in the prompt."""
+    calls = [_as_sent(call, place) for place, call in enumerate(read_text(text, frozenset(offered)) if offered else ())]
+    return _chat({"role": "assistant", "content": text, **({"tool_calls": calls} if calls else {})})
+
+
+def _as_sent(call: Call, place: int) -> Any:
+    """A call that was read as it would have come from a provider, with what could not be read of it."""
+    if call.function is None:
+        return {"id": f"call_{place}", "type": "function", "function": {"name": None, "arguments": call.raw}}
+    return _written(call.function, call.arguments if call.error is None else call.raw, place)
 
 
 def _tool_call(call: Any, place: int) -> Any:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from arabic_agent_eval.models.catalogue import BASELINE
 from arabic_agent_eval.text import name_invisible
 
 if TYPE_CHECKING:
@@ -13,10 +14,12 @@ if TYPE_CHECKING:
 
     from arabic_agent_eval.regrading import RunFigures
 
+_BASELINE = "The baseline is a set of rules, written with the bundled items in view; its score there proves little."
+
 
 def figure_lines(figures: RunFigures) -> list[str]:
     """The lines below a summary."""
-    parts = [f"Model {name_invisible(figures.model, spaces=True)}"]
+    parts = [f"Model  {name_invisible(figures.model, spaces=True)}"]
     if (tokens := figures.tokens) is not None:
         parts.append(f"{tokens.input:,} tokens read, {tokens.output:,} written")
     if figures.cost is not None:
@@ -28,7 +31,9 @@ def figure_lines(figures: RunFigures) -> list[str]:
         lines.append(f"{figures.cut:,} answers were cut off by a limit on their length; see --max-tokens.")
     if figures.unfinished:
         lines.append(f"{figures.unfinished:,} conversations were not let go on; see --max-turns.")
-    lines.append(f"Run    {name_invisible(figures.run, spaces=True)}")
+    if figures.model == BASELINE:
+        lines.append(_BASELINE)
+    lines.append(f"Run  {name_invisible(figures.run, spaces=True)}")
     return lines
 
 
