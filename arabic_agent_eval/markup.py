@@ -456,8 +456,14 @@ def _bare_calls(value: Any, offered: Collection[str]) -> Iterator[Call]:
     """The calls in JSON without markup: an object without a name or arguments, or with another name, is data."""
     for entry in value if isinstance(value, list) else [value]:
         name, key, holder = _parts(entry) if isinstance(entry, dict) else (None, None, {})
-        if name is not None and (name in offered or (key is not None and not offered)):
-            yield Call.read(name, holder[key] if key else None)
+        arguments = holder[key] if key else None
+        if name is not None and (name in offered or (key is not None and not offered)) and not _is_schema(arguments):
+            yield Call.read(name, arguments)
+
+
+def _is_schema(value: Any) -> bool:
+    """Whether this describes arguments instead of giving them: small models repeat the definition of a tool."""
+    return isinstance(value, dict) and value.get("type") == "object" and isinstance(value.get("properties"), dict)
 
 
 # --- which tag is read how -----------------------------------------------------------------------------------

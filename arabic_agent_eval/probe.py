@@ -8,8 +8,9 @@ import msgspec
 
 from arabic_agent_eval.asking import Request
 from arabic_agent_eval.models.model import Answer, Failure, Model
-from arabic_agent_eval.strictjson import decode_clipped
-from arabic_agent_eval.tools import Tool
+from arabic_agent_eval.strictjson import decode_clipped, replace_surrogates
+from arabic_agent_eval.text import name_invisible
+from arabic_agent_eval.tools import Call, Tool
 
 _WEATHER = Tool(
     "get_weather",
@@ -55,11 +56,24 @@ def _judged(read: Answer | Failure) -> tuple[bool, str]:
     if isinstance(read, Failure):
         return False, read.message
     if not read.calls:
-        said = read.text.strip()
-        words = f" (it said: {said[:80]})" if said else " and said nothing"
+        said = name_invisible(" ".join(read.text[:400].split())[:80])
+        words = f" (it said: {said})" if said else " and said nothing"
         return False, f"it answers, but made no tool call{words}; if it has no tools of its own, use --prompt-tools."
     call = read.calls[0].call
-    if call.function != _WEATHER.name or call.error is not None:
-        return False, f"it answers, but its call is wrong: {call.function} ({call.error or 'another tool'})."
-    arguments = msgspec.json.encode(call.arguments).decode()
-    return True, f"it answers and calls tools: {call.function} {arguments[:200]}"
+    if (fault := _fault(call)) is not None:
+        return False, f"it answers, but its call is wrong: {name_invisible(str(call.function)[:80])} ({fault})."
+    return True, f"it answers and calls tools: {call.function} {_shown(call)}"
+
+
+def _fault(call: Call) -> str | None:
+    """What keeps a call from being one for the weather in some city; which city is left to the evaluation."""
+    if call.error is not None:
+        return call.error
+    if call.function != _WEATHER.name:
+        return "another tool"
+    city = call.arguments.get("city")
+    return None if isinstance(city, str) and city.strip() else f"no city in {_shown(call)}"
+
+
+def _shown(call: Call) -> str:
+    return name_invisible(msgspec.json.encode(replace_surrogates(call.arguments)).decode()[:200])

@@ -29,10 +29,14 @@ from arabic_agent_eval.models.turns import (
 from arabic_agent_eval.tools import read_arguments
 
 VERSION = "2023-06-01"
-"""The version of the interface that is asked for."""
+"""The version of the interface that is asked for.
 
-DEFAULT_MAX_TOKENS = 4096
-"""The limit on length where the settings name none: this interface must have one."""
+The newer one, 2026-10-21, differs for us only in refusing every temperature, and servers of others know this one.
+"""
+
+DEFAULT_MAX_TOKENS = 16_384
+"""The limit on length where the settings name none: this interface must have one, and since Claude 5 most models think
+without being asked to, within the same limit."""
 
 _CUT = ("max_tokens", "model_context_window_exceeded")
 
@@ -61,7 +65,7 @@ class Anthropic:
 
     def body(self, request: Request, settings: Settings) -> dict[str, Any]:
         """What to send."""
-        turns = earlier_turns(request, objects_only=True)
+        turns = earlier_turns(request)
         system = system_text(request, turns)
         tools = [{**described_by(tool), "input_schema": schema_of(tool)} for tool in request.tools]
         temperature = settings.temperature

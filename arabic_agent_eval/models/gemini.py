@@ -58,7 +58,7 @@ class Gemini:
 
     def body(self, request: Request, settings: Settings) -> dict[str, Any]:
         """What to send."""
-        turns = earlier_turns(request, objects_only=True)
+        turns = earlier_turns(request)
         system = system_text(request, turns)
         options = {
             "temperature": settings.temperature,

@@ -22,6 +22,7 @@ from arabic_agent_eval.models.turns import (
     Turn,
     arguments_text,
     calls_of,
+    can_go_back,
     described_by,
     earlier_turns,
     is_text,
@@ -106,7 +107,7 @@ def _fits(body: dict[str, Any]) -> bool:
 
 
 def _messages(request: Request) -> list[dict[str, Any]]:
-    turns = earlier_turns(request, objects_only=False)
+    turns = earlier_turns(request)
     earlier: list[dict[str, Any]]
     if request.written:
         earlier = [{"role": turn.role, "content": _content(turn)} for turn in turns]
@@ -153,7 +154,7 @@ def _earlier(message: dict[str, Any], turn: Turn) -> dict[str, Any]:
     if not entries:
         return {name: value for name, value in message.items() if name != "tool_calls"}
     ids = iter(turn.calls)
-    sent = [_with_id(entry, None, next(ids).id) for entry in entries if name_or_none(member(entry, "function", "name"))]
+    sent = [_with_id(entry, None, next(ids).id) for entry in entries if _goes_back(entry)]
     content = message.get("content") if len(sent) == len(entries) else _content(turn)
     return _sent_back({**message, "content": content}, [one[1] for one in sent if one is not None])
 
@@ -187,11 +188,15 @@ def _sent_back(message: dict[str, Any], calls: list[dict[str, Any]]) -> dict[str
     return {"role": "assistant", "content": content, **({"tool_calls": calls} if calls else {}), **others}
 
 
+def _goes_back(entry: dict[str, Any]) -> bool:
+    return can_go_back(member(entry, "function", "name"), member(entry, "function", "arguments"))
+
+
 def _with_id(entry: dict[str, Any], known: str | None, number: str) -> tuple[str, dict[str, Any]] | None:
-    """A call that can be sent back: it needs an id, a type, a name, and arguments that are text."""
+    """A call that can be sent back: it needs an id, a type, a name, and arguments that are the text of an object."""
     call_id = name_or_none(entry.get("id")) or known or number
     function, custom = entry.get("function"), entry.get("custom")
-    if isinstance(function, dict) and name_or_none(function.get("name")):
+    if isinstance(function, dict) and _goes_back(entry):
         function = {**function, "arguments": arguments_text(function.get("arguments"))}
         return call_id, {**entry, "id": call_id, "type": "function", "function": function}
     if isinstance(custom, dict) and name_or_none(custom.get("name")):

@@ -22,6 +22,8 @@ from arabic_agent_eval.models.reading import (
 from arabic_agent_eval.models.turns import (
     Turn,
     arguments_text,
+    can_go_back,
+    content_text,
     described_by,
     earlier_turns,
     is_text,
@@ -112,7 +114,7 @@ def _is_call(item: dict[str, Any]) -> bool:
 
 def _input(request: Request) -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = []
-    for turn in earlier_turns(request, objects_only=False):
+    for turn in earlier_turns(request):
         items += _earlier(turn)
     for before, exchange in numbered_exchanges(request):
         items += _spoken_exchange(exchange) if request.written else _exchange(exchange, before)
@@ -152,7 +154,10 @@ def _spoken_exchange(exchange: Exchange) -> list[dict[str, Any]]:
 
 
 def _exchange(exchange: Exchange, before: int) -> list[dict[str, Any]]:
-    replayed = replay(objects(exchange.answer.get("output")), exchange, before, is_call=_is_call, with_id=_with_id)
+    output = objects(exchange.answer.get("output"))
+    # Encrypted reasoning is refused without the items that followed it, whatever their arguments.
+    with_id = _with_id_as_it_is if any(item.get("encrypted_content") for item in output) else _with_id
+    replayed = replay(output, exchange, before, is_call=_is_call, with_id=with_id)
     kinds = {item["call_id"]: item["type"] for item in replayed.entries if _is_call(item)}
     items = [sent for item in replayed.entries if (sent := _sent_back(item)) is not None]
     items += [_output(call_id, result.content, kinds[call_id]) for call_id, result in replayed.answered]
@@ -171,9 +176,17 @@ def _sent_back(item: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _with_id(item: dict[str, Any], known: str | None, number: str) -> tuple[str, dict[str, Any]] | None:
-    """A call that can be sent back: it needs an id, a name, and arguments that are text."""
+    """A call that can be sent back: it needs an id, a name, and arguments that are the text of an object."""
+    if item["type"] == "function_call" and not can_go_back(item.get("name"), item.get("arguments")):
+        return None
+    return _with_id_as_it_is(item, known, number)
+
+
+def _with_id_as_it_is(item: dict[str, Any], known: str | None, number: str) -> tuple[str, dict[str, Any]] | None:
+    """The same whatever the arguments are."""
     if name_or_none(item.get("name")) is None:
         return None
     call_id = name_or_none(item.get("call_id")) or known or number
-    field = "arguments" if item["type"] == "function_call" else "input"
-    return call_id, {**item, "call_id": call_id, field: arguments_text(item.get(field))}
+    if item["type"] == "function_call":
+        return call_id, {**item, "call_id": call_id, "arguments": arguments_text(item.get("arguments"))}
+    return call_id, {**item, "call_id": call_id, "input": content_text(item.get("input"))}

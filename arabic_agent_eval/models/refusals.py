@@ -50,6 +50,9 @@ _NO_TOOLS = re.compile(
     r"|unsupported param(?:eter)?: \W?tools|(?:tools?|(?:tool|function)[ _](?:calling|use|choice))\W*"
     r"(?:param )?(?:is|are) (?:not|un)\s?(?:fully )?(?:supported|enabled)"
 )
+_NO_PAGE = re.compile(r"(?:404 )?(?:(?:file|page|route|endpoint|resource) )?not found\W*|cannot post .*|", re.DOTALL)
+"""What servers say of an address that they do not have; of a model that they do not have, they say its name."""
+
 _SENTENCES: dict[FailureKind, str] = {
     "rate_limit": "The provider's rate limit is reached (status {status})",
     "quota": "The quota or credit at the provider is used up (status {status})",
@@ -82,6 +85,8 @@ def explain_error(status: int, body: Any, headers: Mapping[str, str], now: float
     head = _SENTENCES[kind].format(status=status)
     if kind == "request" and _NO_TOOLS.search(said[:_LOOKED_AT].lower()):
         head += "; if the model has no tools of its own, try --prompt-tools"
+    elif kind == "not_found" and _NO_PAGE.fullmatch(said[:_LOOKED_AT].strip().lower()):
+        head += "; check that the base URL ends as the provider's own does, most often in /v1"
     retry = kind in _RETRIED
     return Failure(kind, _sentence(head, said), retry, _wait(headers, body, now) if retry else None)
 

@@ -1,8 +1,9 @@
 """The turns before a request, made ready for any interface: earlier messages, and answers with their results.
 
-An interface that takes arguments as objects cannot take back a call whose arguments are none, and no interface takes
-back a call without a name. Nothing is repaired so that it could: such a call is left out of what is sent back, or
-written as text where it stood in a message, and its result is told in words.
+No interface takes back a call without a name, and hardly any a call whose arguments are no object: two hold arguments
+as objects, and of the servers that take them as text, llama.cpp's, vLLM's and Ollama's read it for their templates and
+refuse the whole request if they cannot. Nothing is repaired so that they could: such a call is left out of what is sent
+back, or written as text where it stood in a message, and its result is told in words.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from arabic_agent_eval.asking import Exchange, Request, ToolResult, written_results
-from arabic_agent_eval.models.reading import name_or_none, objects
+from arabic_agent_eval.models.reading import member, name_or_none, objects
 from arabic_agent_eval.tools import Tool, read_arguments
 
 
@@ -41,26 +42,24 @@ class Turn(NamedTuple):
         return "".join(part["text"] for part in self.parts if is_text(part))
 
 
-def earlier_turns(request: Request, *, objects_only: bool) -> list[Turn]:
+def earlier_turns(request: Request) -> list[Turn]:
     """The earlier messages in one form, every result after the call that it answers.
 
     A call without an id is ``call_N``, counted over the conversation, and a result without one answers the first call
-    that has none yet. What no interface could take is written as text: calls without a name, results of no call, and
-    every call and result where tools are written anyway.
+    that has none yet. What no interface could take is written as text: calls that cannot go back, results of no call,
+    and every call and result where tools are written anyway.
 
     Args:
         request: its messages, in OpenAI's shape.
-        objects_only: whether arguments must be objects; then calls with other arguments are written as text as well.
     """
-    return list(_Earlier(request.written, objects_only=objects_only).turns(request.messages))
+    return list(_Earlier(written=request.written).turns(request.messages))
 
 
 class _Earlier:
     """A walk through messages that remembers which calls were made and which of them have no result yet."""
 
-    def __init__(self, written: bool, *, objects_only: bool) -> None:  # noqa: FBT001 - as the request has it
+    def __init__(self, *, written: bool) -> None:
         self._written = written
-        self._objects_only = objects_only
         self._count = 0
         self._open: deque[EarlierCall] = deque()
 
@@ -83,10 +82,8 @@ class _Earlier:
         self._open.clear()  # a result belongs to the message just before it
         for entry in calls_of(message):
             self._count += 1
-            function = entry.get("function")
-            function = function if isinstance(function, dict) else {}
-            name, arguments = name_or_none(function.get("name")), function.get("arguments")
-            if name is None or self._written or (self._objects_only and read_arguments(arguments)[1]):
+            name, arguments = name_or_none(member(entry, "function", "name")), member(entry, "function", "arguments")
+            if name is None or self._written or not can_go_back(name, arguments):
                 written.append(_written_call(name, arguments))
             else:
                 calls.append(EarlierCall(name_or_none(entry.get("id")) or call_number(self._count), name, arguments))
@@ -117,6 +114,11 @@ def calls_of(message: dict[str, Any]) -> list[dict[str, Any]]:
         return [entry if isinstance(entry, dict) else {} for entry in (calls if isinstance(calls, list) else [calls])]
     function_call = message.get("function_call")
     return [{"function": function_call}] if function_call else []
+
+
+def can_go_back(name: Any, arguments: Any) -> bool:
+    """Whether a call can stand in a request: it has a name, and arguments that are an object or nothing."""
+    return name_or_none(name) is not None and read_arguments(arguments)[1] is None
 
 
 def _written_call(name: str | None, arguments: Any) -> str:
@@ -227,9 +229,12 @@ def content_text(content: Any) -> str:
 
 
 def arguments_text(arguments: Any) -> str:
-    """Arguments as the JSON text that OpenAI's interfaces take: text as it is, an object as JSON, nothing as ``{}``."""
+    """Arguments as the JSON text that OpenAI's interfaces take: text as it is, an object as JSON, nothing as ``{}``.
+
+    Text is nothing if it is empty or ``null``: OpenAI takes both, and servers with templates take neither.
+    """
     if isinstance(arguments, str):
-        return arguments
+        return "{}" if arguments.strip() in ("", "null") else arguments
     return "{}" if arguments is None else _text(arguments)
 
 

@@ -115,7 +115,7 @@ OPTIONS = {
 }
 FIXED = {
     "openai-responses": {"store": False, "include": ["reasoning.encrypted_content"]},
-    "anthropic": {"max_tokens": 4096},
+    "anthropic": {"max_tokens": 16_384},
 }
 
 
@@ -194,33 +194,78 @@ def test_tools(codec):
     assert "tools" not in codec.body(user(), Settings("m"))
 
 
-ARGUMENTS = [
-    '{"city":"الرياض"}', '{ "city" : "\\u0627" }', '{"city": "الر', "", "الرياض", '{"a":1,"a":2}', "NaN", '"{}"',
-    '{"n": 1.0e2}', '{"x": "\u200f\\ud83d"}',
-]  # fmt: skip
+ARGUMENTS = ['{"city":"الرياض"}', '{ "city" : "\\u0627" }', '{"a":1,"a":2}', '{"n": 1.0e2}', '{"x": "\u200f\\ud83d"}']
+NO_ARGUMENTS = ["", "null", " null\n", None]
+NO_OBJECTS = ['{"city": "الر', "الرياض", "NaN", '"{}"', "[1]", '{"a":1} و']
+
+
+def called(arguments: Any, **fields: Any) -> dict[str, dict[str, Any]]:
+    """An answer of either of OpenAI's interfaces that calls one tool with arguments as text."""
+    function = {"name": "f", "arguments": arguments}
+    call = {"id": "a", "type": "function", "function": function, **fields}
+    item = {"type": "function_call", "id": "fc", "call_id": "a", **function, **fields}
+    return {"openai-chat": {"choices": [{"message": {"tool_calls": [call]}}]}, "openai-responses": {"output": [item]}}
+
+
+def sent_back(name: str, answer: dict[str, Any]) -> list[dict[str, Any]]:
+    """What an answer and its results are in the next request."""
+    body = CODECS[name].body(user(exchanges=(after(CODECS[name], answer),)), Settings("m"))
+    return list(body["messages" if name == "openai-chat" else "input"][1:])
 
 
 @pytest.mark.parametrize("arguments", ARGUMENTS)
 def test_arguments_go_back_as_they_came(arguments):
-    """Text of arguments, however wrong, is the same text in the next request."""
-    answers = {
-        "openai-chat": {"choices": [{"message": {"tool_calls": [
-            {"id": "a", "type": "function", "function": {"name": "f", "arguments": arguments}, "extra": {"s": 1}}
-        ]}}]},
-        "openai-responses": {"output": [
-            {"type": "function_call", "id": "fc", "call_id": "a", "name": "f", "arguments": arguments}
-        ]},
-    }  # fmt: skip
-    chat, responses = CODECS["openai-chat"], CODECS["openai-responses"]
+    """Text of arguments that an interface takes is the same text in the next request, and so is all beside it."""
+    answers = called(arguments, extra={"s": 1})
 
-    sent = chat.body(user(exchanges=(after(chat, answers["openai-chat"]),)), Settings("m"))["messages"]
-    assert sent[1]["tool_calls"] == answers["openai-chat"]["choices"][0]["message"]["tool_calls"]
-    assert sent[2] == {"role": "tool", "tool_call_id": "a", "content": RESULT}
+    message, result = sent_back("openai-chat", answers["openai-chat"])
+    assert message["tool_calls"] == answers["openai-chat"]["choices"][0]["message"]["tool_calls"]
+    assert result == {"role": "tool", "tool_call_id": "a", "content": RESULT}
 
-    sent = responses.body(user(exchanges=(after(responses, answers["openai-responses"]),)), Settings("m"))["input"]
-    assert sent[1:] == [
+    assert sent_back("openai-responses", answers["openai-responses"]) == [
         *answers["openai-responses"]["output"],
         {"type": "function_call_output", "call_id": "a", "output": RESULT},
+    ]
+
+
+@pytest.mark.parametrize("arguments", NO_ARGUMENTS)
+def test_no_arguments_are_an_empty_object(arguments):
+    """A call without arguments goes back with an object that says so: servers refuse text that is no JSON object."""
+    answers = called(arguments)
+
+    message, _ = sent_back("openai-chat", answers["openai-chat"])
+    item, _ = sent_back("openai-responses", answers["openai-responses"])
+
+    assert message["tool_calls"][0]["function"] == {"name": "f", "arguments": "{}"}
+    assert item["arguments"] == "{}"
+
+
+@pytest.mark.parametrize("arguments", NO_OBJECTS)
+def test_unreadable_arguments_are_told_in_words(arguments):
+    """A call whose arguments are no object is left out, or the server would refuse the conversation; no id is left."""
+    answers, told = called(arguments), f"<tool_response>{RESULT}</tool_response>"
+
+    assert sent_back("openai-chat", answers["openai-chat"]) == [
+        {"role": "assistant", "content": ""}, {"role": "user", "content": told}
+    ]  # fmt: skip
+    assert sent_back("openai-responses", answers["openai-responses"]) == [
+        {"type": "message", "role": "user", "content": told}
+    ]
+
+
+@pytest.mark.parametrize("arguments", NO_OBJECTS)
+def test_an_answer_with_encrypted_reasoning_stays_whole(arguments):
+    """OpenAI refuses encrypted reasoning without what followed it, so there even unreadable arguments go back."""
+    reasoning = {"type": "reasoning", "id": "rs", "summary": [], "encrypted_content": "gAAA"}
+    call = called(arguments)["openai-responses"]["output"][0]
+
+    sent = sent_back("openai-responses", {"output": [reasoning, call, {"type": "function_call", "call_id": "b"}]})
+
+    assert sent == [
+        reasoning,
+        call,
+        {"type": "function_call_output", "call_id": "a", "output": RESULT},
+        {"type": "message", "role": "user", "content": f"<tool_response>{RESULT}</tool_response>"},
     ]
 
 
