@@ -62,26 +62,28 @@ class Cache:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def find(self, address: str, epoch: int, body: bytes) -> bytes | None:
+    def find(self, model: str, address: str, epoch: int, body: bytes) -> bytes | None:
         """The answer to an earlier request like this one, or None."""
         with contextlib.suppress(OSError):
-            return self._path(address, epoch, body).read_bytes()
+            return self._path(model, address, epoch, body).read_bytes()
         return None
 
-    def keep(self, address: str, epoch: int, body: bytes, answer: bytes) -> None:
+    def keep(self, model: str, address: str, epoch: int, body: bytes, answer: bytes) -> None:
         """Keep an answer.
 
         Raises:
             OutputError: it could not be written.
         """
-        path = self._path(address, epoch, body)
+        path = self._path(model, address, epoch, body)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise OutputError(f"{path.parent}: answers cannot be kept there: {reason_of(error)}.") from None
         write_whole(path, answer)
 
-    def _path(self, address: str, epoch: int, body: bytes) -> Path:
-        # Every epoch is an asking of its own, so that repeated asking shows how much answers vary.
-        digest = hashlib.sha256(b"\0".join((address.encode(), str(epoch).encode(), body))).hexdigest()
+    def _path(self, model: str, address: str, epoch: int, body: bytes) -> Path:
+        # Every epoch is an asking of its own, so that repeated asking shows how much answers vary; and not every
+        # provider names the model in the body.
+        parts = model.encode("utf-8", "replace"), address.encode("utf-8", "replace"), str(epoch).encode(), body
+        digest = hashlib.sha256(b"\0".join(parts)).hexdigest()
         return self._folder / digest[:2] / f"{digest}.json"

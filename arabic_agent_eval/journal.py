@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Self
@@ -19,6 +20,7 @@ except ImportError:  # Windows, where the folder is not locked
 REPLIES, TURNS = "replies.jsonl", "turns.jsonl"
 _LOCK = ".lock"
 _BLOCK = 1 << 16
+_FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)  # Windows would change line ends
 
 
 class Journal:
@@ -31,12 +33,14 @@ class Journal:
         self.folder = folder
         self._handles: dict[str, int] = {}
         self._lock: int | None = None
+        # An impatient interrupt may close the journal while a thread of the runner still writes.
+        self._writing = threading.Lock()
 
     def __enter__(self) -> Self:
         try:
             self._lock = _locked(self.folder)
             for name in (REPLIES, TURNS):
-                self._handles[name] = os.open(self.folder / name, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+                self._handles[name] = os.open(self.folder / name, _FLAGS | os.O_APPEND, 0o666)
                 _drop_torn_line(self._handles[name])
             _sync_folder(self.folder)
         except OSError as error:
@@ -51,40 +55,50 @@ class Journal:
         self.close()
 
     def append(self, lines: Mapping[str, bytes]) -> None:
-        """Add whole lines to the files of these names, durably or not at all.
+        """Add whole lines to the files of these names, each durably or not at all.
 
         Raises:
-            OutputError: there is no room, or the disk is gone; the files are as they were before.
+            OutputError: there is no room, or the disk is gone; of the lines, the first that still fitted are there.
         """
-        for name, data in lines.items():
-            handle = self._handles[name]
-            size = os.fstat(handle).st_size
-            try:
-                written = 0
-                while written < len(data):
-                    written += os.write(handle, data[written:])
+        with self._writing:
+            for name, data in lines.items():
+                self._append(name, data)
+
+    def _append(self, name: str, data: bytes) -> None:
+        handle = self._handles[name]
+        whole = size = os.fstat(handle).st_size
+        try:
+            written = 0
+            while written < len(data):
+                written += os.write(handle, data[written:])
+                whole = size + data.rfind(b"\n", 0, written) + 1
+            whole = size  # what the disk does not confirm may be anything
+            os.fsync(handle)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                os.ftruncate(handle, whole)
                 os.fsync(handle)
-            except OSError as error:
-                with contextlib.suppress(OSError):
-                    os.ftruncate(handle, size)
-                raise OutputError(f"{self.folder / name}: an answer could not be kept: {reason_of(error)}.") from None
+            raise OutputError(f"{self.folder / name}: an answer could not be kept: {reason_of(error)}.") from None
 
     def close(self) -> None:
         """Let go of the files and of the lock."""
-        for handle in (*self._handles.values(), *(() if self._lock is None else (self._lock,))):
-            os.close(handle)
-        self._handles.clear()
-        self._lock = None
+        with self._writing:
+            for handle in (*self._handles.values(), *(() if self._lock is None else (self._lock,))):
+                os.close(handle)
+            self._handles.clear()
+            self._lock = None
 
 
 def _locked(folder: Path) -> int:
-    handle = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+    handle = os.open(folder / _LOCK, _FLAGS, 0o666)
     if fcntl is not None:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             os.close(handle)
             raise UsageError(f"{folder} is being written by another process; wait for it, or stop it.") from None
+        except OSError:  # some network file systems have no locks
+            pass
     return handle
 
 
@@ -93,7 +107,8 @@ def _drop_torn_line(handle: int) -> None:
     size = end = os.fstat(handle).st_size
     while end > 0:
         start = max(0, end - _BLOCK)
-        found = os.pread(handle, end - start, start).rfind(b"\n")
+        os.lseek(handle, start, os.SEEK_SET)
+        found = os.read(handle, end - start).rfind(b"\n")
         if found >= 0:
             end = start + found + 1
             break

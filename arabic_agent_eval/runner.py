@@ -1,7 +1,7 @@
 """Asking a model everything that a run asks: bounded, resumable, and nothing lost whatever the network does.
 
-One owner of retries, one place where time is read. An answer is durable before the next request of its conversation
-goes out, and the line of a finished item is the last thing that is done for it.
+One owner of retries, one place where time is read. Every answer goes to the journal as soon as it has come; whatever
+ends the process, only answers of its last moment can be missing, and they are asked for again.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ import msgspec
 
 from arabic_agent_eval.asking import Exchange, MadeCall, Request, ToolResult, request_for
 from arabic_agent_eval.costs import Cache, Price
+from arabic_agent_eval.errors import OutputError, UsageError
 from arabic_agent_eval.items import Item
 from arabic_agent_eval.journal import REPLIES, TURNS, Journal
 from arabic_agent_eval.markup import read_text
 from arabic_agent_eval.models.model import Answer, Attempt, Failure, FailureKind, Model
-from arabic_agent_eval.pacing import Pace, backoff
+from arabic_agent_eval.pacing import LONGEST_WAIT, Pace, backoff
 from arabic_agent_eval.runs import (
     AttemptRecord,
     KeptTurn,
@@ -44,6 +45,7 @@ ATTEMPTS = 6
 
 _TICK = 0.2  # seconds between two looks at the progress
 _BYTES_PER_TOKEN = 3
+_MOST_UNWRITTEN = 1_000  # lines
 _HOPELESS: frozenset[FailureKind] = frozenset({"key", "quota", "not_found", "redirect"})
 """Failures that every other request would meet as well."""
 _HOPELESS_ENOUGH, _FAILED_ENOUGH = 3, 20
@@ -58,11 +60,20 @@ class Limits:
         attempts: how often one request is sent at most, at least 1.
         deadline: seconds for the whole of the asking, or None.
         max_cost: US dollars; no new request is sent that could exceed them, as far as the dearest answer so far tells.
+
+    Raises:
+        UsageError: a number is too small, or is none.
     """
 
     attempts: int = ATTEMPTS
     deadline: float | None = None
     max_cost: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, value, least in (("attempts", self.attempts, 1), ("deadline", self.deadline, 0),
+                                   ("max_cost", self.max_cost, 0)):  # fmt: skip
+            if value is not None and not value >= least:
+                raise UsageError(f"{name} is {value}; give a number of at least {least}.")
 
 
 @dataclass
@@ -139,12 +150,15 @@ class Runner:
     ) -> None:
         self._run, self._journal, self._model, self._pace = run, journal, model, pace
         self._limits, self._price, self._cache, self._tell = limits, price, cache, tell
+        if not model.address:  # what is on this machine costs nothing, and its requests do not say all that they ask
+            self._cache = None
         self._asked = run.manifest.asked
-        self._lines: asyncio.Queue[tuple[str, bytes, asyncio.Future[None]] | None] = asyncio.Queue()
+        self._lines: asyncio.Queue[tuple[str, bytes] | None] = asyncio.Queue()
         self._kept: dict[Pair, list[TurnRecord]] = {}
         self._waits: dict[object, tuple[str, float]] = {}
         self._answers, self._in_a_row, self._hopeless_in_a_row = 0, 0, 0
-        self._dearest = 0.0
+        self._dearest, self._uncounted = 0.0, False
+        self._broken: OutputError | None = None
         self.progress = Progress(0)
 
     def ask(self, workers: int) -> Ending:
@@ -155,29 +169,31 @@ class Runner:
 
         Raises:
             OutputError: an answer could not be kept.
-            UsageError: the cost is limited and cannot be known.
+            UsageError: ``workers`` is below 1.
         """
         return asyncio.run(self.ask_async(workers))
 
     async def ask_async(self, workers: int) -> Ending:
         """The same inside of an event loop that runs already."""
+        if workers < 1:
+            raise UsageError(f"workers is {workers}; give a whole number from 1.")
         finished = {pair for pair, (_, answered) in self._run.places().items() if answered}
         missing = [pair for pair in self._run.due() if pair not in finished]
         self._kept = self._run.kept_turns(missing)
         self.progress = Progress(len(missing))
-        return await self._ask_all(missing, workers)
+        interrupted = asyncio.Event()
+        with _interrupts(interrupted):
+            return await self._ask_all(missing, workers, interrupted)
 
-    async def _ask_all(self, pairs: list[Pair], workers: int) -> Ending:
+    async def _ask_all(self, pairs: list[Pair], workers: int, interrupted: asyncio.Event) -> Ending:
         began = time.monotonic()
         waiting = iter(pairs)
-        interrupted = asyncio.Event()
         writer = asyncio.create_task(self._write_lines())
         working = [asyncio.create_task(self._work(waiting)) for _ in range(min(workers, len(pairs)))]
         ticking = asyncio.create_task(self._tick(began))
         stopping = asyncio.create_task(interrupted.wait())
         try:
-            with _interrupts(interrupted):
-                ending = await self._watch(working, {writer, ticking, stopping}, stopping)
+            ending = await self._watch(working, {writer, ticking, stopping}, stopping)
         finally:
             # In this order: who waits for an answer stops, what came is written, and then everything is let go.
             await _cancel(*working, stopping, ticking)
@@ -232,14 +248,14 @@ class Runner:
             written=asked.written,
         )
         world = World(item, item.toolbox(self._run.tools)) if is_conversation(item) else None
-        kept = iter(self._kept.pop((item.id, epoch), ()))
+        kept = {bytes(turn.request): turn for turn in self._kept.pop((item.id, epoch), ())}
         turns: list[TurnRecord] = []
         attempts: list[AttemptRecord] = []
         while True:
             body = self._model.encode(request)
-            turn, known = _kept_turn(kept, body), True
-            if turn is None:
-                kept, known = iter(()), False  # what comes after another answer was an answer to something else
+            turn = kept.get(body)  # a request holds its whole conversation, so the same one gets the same answer
+            known = turn is not None and _is_answer(self._model, bytes(turn.response))
+            if turn is None or not known:
                 found = await self._ask(request, body, len(turns), attempts)
                 if isinstance(found, Failure):
                     await self._finish(ReplyRecord(item.id, epoch, "failed", turns, attempts, found.message), found)
@@ -302,8 +318,9 @@ class Runner:
             await self._wait(failure, wait)
 
     async def _attempt(self, body: bytes, turn: int, attempts: list[AttemptRecord]) -> tuple[Attempt, Failure | None]:
-        self._check_cost()
+        self._check_cost(1)
         async with self._pace.slot(len(body) // _BYTES_PER_TOKEN) as slot:
+            self._check_cost(0)  # others may have spent what was left while this one waited
             at = datetime.now(UTC).isoformat(timespec="milliseconds")
             attempt = await self._model.attempt(body)
             failure = attempt.failure
@@ -315,7 +332,8 @@ class Runner:
         if failure is None:
             self._pace.succeeded()
         elif failure.kind == "rate_limit":
-            self._pace.limited(failure.wait)
+            # Who asks for more than anybody waits for gets no answer from the item, and the others are not held up.
+            self._pace.limited(failure.wait if (failure.wait or 0.0) <= LONGEST_WAIT else None)
         kind, message = (failure.kind, failure.message) if failure is not None else (None, None)
         attempts.append(
             AttemptRecord(turn, at, round(attempt.latency, 4), attempt.status, kind, message, attempt.excerpt)
@@ -329,11 +347,13 @@ class Runner:
         if turn.cost is not None:
             self.progress.cost += turn.cost
             self._dearest = max(self._dearest, turn.cost)
-        elif self._limits.max_cost is not None:
-            what = "An answer came without a count of its tokens, so --max-cost cannot be kept; asking was stopped."
-            raise _Stop("cost", what)
+        else:
+            self._uncounted = True
         if self._cache is not None:
-            self._cache.keep(self._model.address, request.epoch, body, attempt.body)
+            try:
+                self._cache.keep(self._model.name, self._model.address, request.epoch, body, attempt.body)
+            except OutputError as error:
+                self._broken = error  # raised when the answer, which is paid for, is in the journal
         return turn
 
     def _turn(self, body: bytes, answer: bytes, latency: float | None) -> TurnRecord:
@@ -345,15 +365,21 @@ class Runner:
         return TurnRecord(msgspec.Raw(body), one_line(answer), read.tokens, cost, [], latency)
 
     def _cached(self, request: Request, body: bytes) -> TurnRecord | None:
-        found = None if self._cache is None else self._cache.find(self._model.address, request.epoch, body)
+        if self._cache is None:
+            return None
+        found = self._cache.find(self._model.name, self._model.address, request.epoch, body)
         if found is None or not _is_answer(self._model, found):
             return None
         return self._turn(body, found, None)
 
-    def _check_cost(self) -> None:
+    def _check_cost(self, more: int) -> None:
         most = self._limits.max_cost
-        under_way = self._pace.state().in_flight + 1
-        if most is not None and self.progress.cost + under_way * self._dearest > most:
+        if most is None:
+            return
+        if self._uncounted:
+            what = "An answer came without a count of its tokens, so --max-cost cannot be kept; asking was stopped."
+            raise _Stop("cost", what)
+        if self.progress.cost + (self._pace.state().in_flight + more) * self._dearest > most:
             raise _Stop("cost", f"The next request could cost more than is left of --max-cost {most:g}.")
 
     async def _wait(self, failure: Failure, seconds: float) -> None:
@@ -367,29 +393,25 @@ class Runner:
     # --- writing and telling ---------------------------------------------------------------------------------
 
     async def _keep(self, name: str, line: bytes) -> None:
-        """Return when the line is durable; it is written even if nobody waits for it any more."""
-        written = asyncio.get_running_loop().create_future()
-        self._lines.put_nowait((name, line, written))
-        await asyncio.shield(written)
+        """Hand a line to the writer; who asks does not wait for the disk, unless very much waits for it already."""
+        self._lines.put_nowait((name, line))
+        if self._broken is not None:
+            raise self._broken
+        while self._lines.qsize() > _MOST_UNWRITTEN:
+            await asyncio.sleep(_TICK)
 
     async def _write_lines(self) -> None:
         """Write what has come, all that is there at once: making lines durable is what takes the time."""
-        while (first := await self._lines.get()) is not None:
-            waiting, last = [first], False
-            while not self._lines.empty():
-                more = self._lines.get_nowait()
-                if more is None:
-                    last = True
-                    break
-                waiting.append(more)
+        entry = await self._lines.get()
+        while entry is not None:
             lines: dict[str, bytes] = {}
-            for name, line, _ in waiting:
-                lines[name] = lines.get(name, b"") + line
+            while entry is not None:
+                lines[entry[0]] = lines.get(entry[0], b"") + entry[1]
+                if self._lines.empty():
+                    break
+                entry = self._lines.get_nowait()
             await asyncio.to_thread(self._journal.append, lines)
-            for _, _, written in waiting:
-                written.set_result(None)
-            if last:
-                return
+            entry = entry and await self._lines.get()
 
     async def _tick(self, began: float) -> None:
         while True:
@@ -405,12 +427,8 @@ class Runner:
             progress.waiting[_WHY_PACED[state.why]] += state.waiting
             until.append(state.seconds)
         progress.seconds = max(min(until, default=0.0), 0.0)
-        self._tell(progress)
-
-
-def _kept_turn(kept: Iterator[TurnRecord], body: bytes) -> TurnRecord | None:
-    turn = next(kept, None)
-    return turn if turn is not None and bytes(turn.request) == body else None
+        with contextlib.suppress(OSError):  # a terminal that has gone is no reason to stop
+            self._tell(progress)
 
 
 def _after(failure: Failure, tries: int) -> Failure:
@@ -433,27 +451,28 @@ async def _cancel(*tasks: asyncio.Task[Any]) -> None:
 
 @contextlib.contextmanager
 def _interrupts(event: asyncio.Event) -> Iterator[None]:
-    """Ctrl-C and a request to end set the event; a second one ends the process as usual."""
+    """Ctrl-C and a request to end set the event; after a second one, the next ends the process at once.
+
+    An exception in the midst of the loop, which is what a signal usually is, can leave a task that never wakes.
+    """
     loop = asyncio.get_running_loop()
     before: dict[signal.Signals, Any] = {}
+    came = False
 
-    def interrupt() -> None:
-        event.set()
-        remove()
+    def interrupt(number: int, _: object) -> None:
+        nonlocal came
+        if came:
+            signal.signal(number, signal.SIG_DFL)
+        else:
+            came = True
+            loop.call_soon_threadsafe(event.set)
 
-    def remove() -> None:
-        while before:
-            name, handler = before.popitem()
-            loop.remove_signal_handler(name)
-            signal.signal(name, handler)
-
-    # Elsewhere than in the main thread, and on Windows, an interrupt is the caller's business.
-    with contextlib.suppress(NotImplementedError, ValueError, RuntimeError):
+    # Elsewhere than in the main thread an interrupt is the caller's business.
+    with contextlib.suppress(ValueError):
         for name in (signal.SIGINT, signal.SIGTERM):
-            handler = signal.getsignal(name)
-            loop.add_signal_handler(name, interrupt)
-            before[name] = handler
+            before[name] = signal.signal(name, interrupt)
     try:
         yield
     finally:
-        remove()
+        for name, handler in before.items():
+            signal.signal(name, handler)

@@ -10,9 +10,10 @@ Grades are derived and never stored. A line that was cut off by a crash is dropp
 
 from __future__ import annotations
 
+import contextlib
 import platform
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -27,6 +28,7 @@ from arabic_agent_eval.items import ItemSet
 from arabic_agent_eval.journal import REPLIES, TURNS, line_number, open_growing, whole_lines
 from arabic_agent_eval.markup import read_text
 from arabic_agent_eval.models.model import Tokens
+from arabic_agent_eval.strictjson import MalformedJSON, decode_clipped, replace_surrogates
 from arabic_agent_eval.tools import Call, Toolbox
 
 MANIFEST, ITEMS, TOOLS = "manifest.json", "items.jsonl", "tools.json"
@@ -89,7 +91,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _shown(value: Any) -> str:
-    text = msgspec.json.encode(value).decode()
+    text = msgspec.json.encode(replace_surrogates(value)).decode()
     return text if len(text) <= 60 else text[:59] + "…"  # noqa: PLR2004
 
 
@@ -216,7 +218,7 @@ class Run:
         """Make the folder of a new run.
 
         Args:
-            folder: must not exist, or be empty.
+            folder: must not exist, or be empty but for what a process left that ended while it made this run.
             asked: what it asks.
             items: those items.
             tools: the tool registry, as JSON.
@@ -226,9 +228,10 @@ class Run:
             UsageError: there is something in the folder.
             OutputError: it cannot be written.
         """
+        content = {ITEMS: b"".join(items.lines()), TOOLS: tools}
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            taken = any(folder.iterdir())
+            taken = not all(_is_left_over(path, content) for path in folder.iterdir())
         except OSError as error:
             raise OutputError(f"{folder}: the run cannot be kept there: {reason_of(error)}.") from None
         if taken:
@@ -236,12 +239,16 @@ class Run:
                 f"{folder} is not empty; name a new folder with --run, or go on with a run by --resume {folder}."
             )
         versions = {"arabic-agent-eval": __version__, "python": platform.python_version(), "system": sys.platform}
-        write_whole(folder / ITEMS, b"".join(items.lines()))
-        write_whole(folder / TOOLS, tools)
-        manifest = Manifest(asked, created, versions)
-        # Last, since a folder with a manifest is a run.
-        write_whole(folder / MANIFEST, msgspec.json.format(_encode(manifest), indent=2) + b"\n")
-        return cls.read(folder)
+        manifest = replace_surrogates(msgspec.to_builtins(Manifest(asked, created, versions)))
+        # The manifest comes last, since a folder with one is a run.
+        content[MANIFEST] = msgspec.json.format(_encode(manifest), indent=2) + b"\n"
+        try:
+            for name, data in content.items():
+                write_whole(folder / name, data)
+            return cls.read(folder)
+        except BaseException:
+            _remove(folder, content)
+            raise
 
     @classmethod
     def read(cls, folder: Path) -> Run:
@@ -314,7 +321,7 @@ class Run:
         said = []
         offered = self.items[record.id].offered
         for turn in record.turns:
-            row = {"id": record.id, "response": msgspec.json.decode(turn.response)}
+            row = {"id": record.id, "response": self._decoded(record, turn)}
             answer = read_reply(row)
             if answer.failure is not None:
                 return Reply(record.id, "failure", None, record.epoch, answer.failure), ""
@@ -323,23 +330,49 @@ class Run:
             calls += read_text(words, offered) if self.manifest.asked.written else read_calls(answer, offered)
         return Reply(record.id, "calls", calls, record.epoch), "\n".join(filter(None, said))
 
+    def _decoded(self, record: ReplyRecord, turn: TurnRecord) -> Any:
+        try:
+            return decode_clipped(bytes(turn.response))
+        except MalformedJSON as error:
+            what = f"an answer to {record.id!r} cannot be read: {error}."
+            raise DataError(what, path=str(self.folder / REPLIES)) from None
+
+
+def _remove(folder: Path, names: Iterable[str]) -> None:
+    """Take back a run that could not be made, so that its name is free again."""
+    with contextlib.suppress(OSError):
+        for name in names:
+            (folder / name).unlink(missing_ok=True)
+        folder.rmdir()
+
+
+def _is_left_over(path: Path, content: Mapping[str, bytes]) -> bool:
+    """Whether a process that was killed while it made the same run has left this: to write it again loses nothing."""
+    if path.name in content:
+        return path.is_file() and path.read_bytes() == content[path.name]
+    return path.suffix == ".part" and path.name.startswith(tuple(f".{name}." for name in (ITEMS, TOOLS, MANIFEST)))
+
 
 def record_line(record: ReplyRecord | KeptTurn) -> bytes:
     """A record as one line."""
     try:
         return _encode(record) + b"\n"
     except UnicodeEncodeError:  # a lone surrogate in the text of a result or an error
-        from arabic_agent_eval.strictjson import replace_surrogates  # noqa: PLC0415
-
-        return _encode(replace_surrogates(msgspec.to_builtins(record))) + b"\n"
+        return _encode(replace_surrogates(msgspec.to_builtins(record, builtin_types=(msgspec.Raw,)))) + b"\n"
 
 
 def _read(decode: Callable[[bytes], _T], line: bytes, path: Path, start: int) -> _T:
     try:
         return decode(line)
-    except (msgspec.MsgspecError, RecursionError) as error:
-        number = line_number(path, start)
-        read_json_line(line, str(path), number)
-        if isinstance(error, msgspec.ValidationError):
-            raise validation_error(error, str(path), number) from None
-        raise DataError("the line cannot be read.", path=str(path), line=number) from None
+    except (msgspec.MsgspecError, RecursionError):
+        return _read_slowly(decode, line, path, start)
+
+
+def _read_slowly(decode: Callable[[bytes], _T], line: bytes, path: Path, start: int) -> _T:
+    """Read what the fast decoder refuses and a model may answer: nesting without end, half a surrogate pair."""
+    number = line_number(path, start)
+    value = read_json_line(line, str(path), number)
+    try:
+        return decode(_encode(value))
+    except msgspec.ValidationError as error:
+        raise validation_error(error, str(path), number) from None

@@ -224,6 +224,7 @@ class FaultServer:
         script: what to answer.
         seen: the requests so far.
         connections: how many were accepted so far.
+        port: where it listens; 0 before it has begun for one that is free, else as given.
     """
 
     script: Script
@@ -241,7 +242,7 @@ class FaultServer:
         return f"http://127.0.0.1:{self.port}"
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,11 +15,11 @@ import typer
 from arabic_agent_eval.cli import steps
 from arabic_agent_eval.cli.guard import INTERRUPTED, UNSCORED, guarded
 from arabic_agent_eval.cli.options import CategoriesOption, FailUnder, JsonOption, Layout, RuleName, RulesOption
-from arabic_agent_eval.errors import UsageError
+from arabic_agent_eval.errors import OutputError, UsageError
 
 if TYPE_CHECKING:
     from arabic_agent_eval.runner import Ending
-    from arabic_agent_eval.runs import Run
+    from arabic_agent_eval.runs import Asked, Run
 
 _DEFAULT_SET, _DEFAULT_MODEL = "starter", "baseline"
 _CONCURRENCY = 8
@@ -136,13 +139,13 @@ def run(
         "system": None if system_prompt is None else _text_of(system_prompt), "written": prompt_tools,
         "max_turns": max_turns,
     }  # fmt: skip
+    if resume is not None and folder is not None:
+        raise UsageError("--run names a new folder and --resume an old one; give one of them.")
+    steps.keep_apart(out, items, tools, system_prompt, prices, categories)
     if resume is not None:
-        if folder is not None:
-            raise UsageError("--run names a new folder and --resume an old one; give one of them.")
-        opened = _resumed(resume, given, items, tools, limit)
+        asked, opened = _resumed(resume, given, items, tools, limit)
     else:
-        opened = _created(folder, given, items, tools, limit, SYSTEM_PROMPT)
-    asked = opened.manifest.asked
+        asked, opened = _planned(folder, given, items, tools, limit, SYSTEM_PROMPT)
     settings = Settings(
         asked.model.partition("/")[2], asked.temperature, asked.seed, asked.max_tokens, asked.parameters
     )
@@ -157,29 +160,27 @@ def run(
         timeout=timeout,
         connections=concurrency,
     )
-    steps.say(f"asking {asked.model} {len(opened.items) * asked.epochs:,} items; the run is kept in {opened.folder}.")
-    with Journal(opened.folder) as journal, telling() as tell:
-        runner = Runner(
-            opened,
-            journal,
-            asking,
-            Pace(concurrency, rpm=rpm, tpm=tpm),
-            limits=Limits(attempts, deadline, max_cost),
-            price=price,
-            cache=None if cache is None else Cache(cache),
-            tell=tell,
+    pace, limits = Pace(concurrency, rpm=rpm, tpm=tpm), Limits(attempts, deadline, max_cost)
+    made = opened()  # last, when nothing that was given can be wrong any more
+    go_on = _resuming(made.folder, api_key_env)
+    with _resumable(go_on):
+        steps.say(f"asking {asked.model} {len(made.items) * asked.epochs:,} items; the run is kept in {made.folder}.")
+        with Journal(made.folder) as journal, telling() as tell:
+            steps.keep_apart(out, *made.folder.iterdir())
+            store = None if cache is None else Cache(cache)
+            runner = Runner(made, journal, asking, pace, limits=limits, price=price, cache=store, tell=tell)
+            ending = runner.ask(concurrency)
+        report_on(
+            made.folder,
+            rules,
+            categories,
+            Layout.TERMINAL,
+            as_json=as_json,
+            fail_under=fail_under,
+            out=out,
+            ending=ending,
+            go_on=go_on,
         )
-        ending = runner.ask(concurrency)
-    report_on(
-        opened.folder,
-        rules,
-        categories,
-        Layout.TERMINAL,
-        as_json=as_json,
-        fail_under=fail_under,
-        out=out,
-        ending=ending,
-    )
 
 
 @guarded
@@ -235,14 +236,17 @@ def models(
 # --- a run, new or old ---------------------------------------------------------------------------------------
 
 
-def _created(
+def _planned(
     folder: Path | None, given: dict[str, Any], items: str | None, tools: str | None, limit: int | None, system: str
-) -> Run:
-    """Make the folder of a new run."""
+) -> tuple[Asked, Callable[[], Run]]:
+    """What a new run asks, and something that makes its folder."""
     from arabic_agent_eval.models.catalogue import base_address, ignored_settings
     from arabic_agent_eval.runs import Asked, Run
+    from arabic_agent_eval.strictjson import replace_surrogates
 
     name = given["model"] or _DEFAULT_MODEL
+    if replace_surrogates(name) != name:
+        raise UsageError(f"the name of the model, {name[:60]!r}, is not UTF-8 text.")
     address = base_address(name, given["base_url"])
     item_set, registry, fingerprint = _material(items or _DEFAULT_SET, tools, limit)
     for setting in sorted(ignored_settings(name)):
@@ -266,12 +270,18 @@ def _created(
         max_turns=given["max_turns"] or 10,
     )
     now = datetime.now(UTC)
-    where = folder or _free_folder(now, name)
-    return Run.create(where, asked, item_set, registry, created=now.isoformat(timespec="seconds"))
+
+    def make() -> Run:
+        where = folder or _free_folder(now, name)
+        return Run.create(where, asked, item_set, registry, created=now.isoformat(timespec="seconds"))
+
+    return asked, make
 
 
-def _resumed(folder: Path, given: dict[str, Any], items: str | None, tools: str | None, limit: int | None) -> Run:
-    """Open an old run; whatever is given must be what it asked."""
+def _resumed(
+    folder: Path, given: dict[str, Any], items: str | None, tools: str | None, limit: int | None
+) -> tuple[Asked, Callable[[], Run]]:
+    """What an old run asks, and something that gives it; whatever is given must be what it asked."""
     from arabic_agent_eval.runs import Run
 
     opened = Run.read(folder)
@@ -292,7 +302,25 @@ def _resumed(folder: Path, given: dict[str, Any], items: str | None, tools: str 
             f"{folder} asked something else, and answers to different questions are not one run: "
             f"{'; '.join(differences)}. Leave the option out, or start a new run."
         )
-    return opened
+    return asked, lambda: opened
+
+
+def _resuming(folder: Path, key_variable: str | None = None) -> str:
+    """The command that goes on with a run; the manifest does not say which variable holds the key."""
+    named = "" if key_variable is None else f" --api-key-env {shlex.quote(key_variable)}"
+    return f"aae run --resume {shlex.quote(str(folder))}{named}"
+
+
+@contextmanager
+def _resumable(go_on: str) -> Iterator[None]:
+    """Whatever ends the command, it says how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        steps.say(f"Interrupted. Everything that was answered is kept. Go on with: {go_on}")
+        raise typer.Exit(INTERRUPTED) from None
+    except OutputError as error:
+        raise OutputError(f"{error} When that is mended, go on with: {go_on}") from None
 
 
 def _material(items: str, tools: str | None, limit: int | None) -> tuple[Any, bytes, str]:
@@ -355,7 +383,7 @@ def _text_of(path: Path) -> str:
 
 def _parameters(given: list[str] | None) -> dict[str, Any] | None:
     """``NAME=JSON`` as an object; what is not JSON is text."""
-    from arabic_agent_eval.strictjson import MalformedJSON, decode
+    from arabic_agent_eval.strictjson import MalformedJSON, decode, replace_surrogates
 
     if not given:
         return None
@@ -368,7 +396,8 @@ def _parameters(given: list[str] | None) -> dict[str, Any] | None:
             found[name] = decode(text)
         except MalformedJSON:
             found[name] = text
-    return found
+    cleaned: dict[str, Any] = replace_surrogates(found)
+    return cleaned
 
 
 # --- the result ----------------------------------------------------------------------------------------------
@@ -386,12 +415,14 @@ def report_on(
     causes: bool = True,
     title: str = "",
     ending: Ending | None = None,
+    go_on: str = "",
 ) -> None:
     """Grade what a run holds, print it, say what is missing, and end with the right code."""
     from arabic_agent_eval.regrading import grade_run
     from arabic_agent_eval.reports.figures import print_figures
     from arabic_agent_eval.rules import RULES
     from arabic_agent_eval.runs import Run
+    from arabic_agent_eval.strictjson import replace_surrogates
     from arabic_agent_eval.summary import summarize, summary_json
 
     run, declared = Run.read(folder), steps.declared(categories)
@@ -407,24 +438,23 @@ def report_on(
         epochs=run.manifest.asked.epochs,
     )
     if as_json:
-        steps.write(summary_json(summary, msgspec.to_builtins(figures)) + b"\n")
+        steps.write(summary_json(summary, replace_surrogates(msgspec.to_builtins(figures))) + b"\n")
     else:
         steps.show(summary, layout, as_json=False, title=title or figures.model)
         if layout is Layout.TERMINAL:
             print_figures(figures, steps.console())
-    _say_what_is_missing(run, batch.written, summary.coverage.unscored, ending)
+    _say_what_is_missing(batch.written, summary.coverage.unscored, ending, go_on or _resuming(folder))
     if ending is not None and ending.why == "interrupted":
         raise typer.Exit(INTERRUPTED)
     steps.finish(summary, fail_under)
 
 
-def _say_what_is_missing(run: Run, written: int, unscored: int, ending: Ending | None) -> None:
+def _say_what_is_missing(written: int, unscored: int, ending: Ending | None, go_on: str) -> None:
     if written:
         steps.say(
             f"{written:,} answers without a call hold one written as text, which does not count. If the model writes "
             "its calls as text, run it with --prompt-tools."
         )
-    go_on = f"aae run --resume {run.folder}"
     if ending is not None and ending.message:
         steps.say(f"{ending.message} Everything that was answered is kept. Go on with: {go_on}")
     elif unscored:
