@@ -77,26 +77,50 @@ class Request(msgspec.Struct, frozen=True):
     written: bool = False
 
 
+class Offer:
+    """The tools of a registry as models are offered them, each described once.
+
+    Args:
+        registry: the tools.
+        language: in which language tools and parameters are described.
+    """
+
+    def __init__(self, registry: Mapping[str, Tool], language: ToolLanguage = "both") -> None:
+        self.registry = registry
+        self.language = language
+        self._described: dict[str, Tool] = {}
+
+    def tools(self, item: Item) -> tuple[Tool, ...]:
+        """The offered tools of an item, described."""
+        if item.tools is not None:
+            return tuple(described(tool, self.language) for tool in item.own_tools.values())
+        return tuple(self._of(name) for name in item.toolbox(self.registry))
+
+    def _of(self, name: str) -> Tool:
+        found = self._described.get(name)
+        if found is None:
+            found = self._described[name] = described(self.registry[name], self.language)
+        return found
+
+
 def request_for(
     item: Item,
-    registry: Mapping[str, Tool],
+    offer: Offer,
     *,
     epoch: int = 0,
     system: str = SYSTEM_PROMPT,
-    language: ToolLanguage = "both",
     written: bool = False,
 ) -> Request:
     """The first request of an item.
 
     Args:
         item: the item.
-        registry: the tools that it may name.
+        offer: the tools that it may name.
         epoch: which asking of it.
         system: the system prompt; the item's context is added to it.
-        language: in which language tools and parameters are described.
         written: whether to write the tools into the system prompt.
     """
-    tools = tuple(described(tool, language) for tool in item.toolbox(registry).values())
+    tools = offer.tools(item)
     parts = [system, _context(item.context or {})]
     if written and tools:
         schemas = "\n".join(_text({"name": t.name, "description": t.description, "parameters": t.parameters})

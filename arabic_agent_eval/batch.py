@@ -18,7 +18,6 @@ from arabic_agent_eval.files import WholeFile, collector_paused, json_type, open
 from arabic_agent_eval.formats import FORMATS, Reply, read_reply
 from arabic_agent_eval.items import Category, ItemSet
 from arabic_agent_eval.ranges import Options, RangeGrader, RangeResult
-from arabic_agent_eval.rows import row_line, row_of
 from arabic_agent_eval.rules import CANONICAL, Rules
 from arabic_agent_eval.scoring import Result, Signature
 from arabic_agent_eval.shortcuts import expects_arabic
@@ -177,6 +176,8 @@ def _readable(line: bytes) -> Reply | None:
 
 def _write_silent(items: ItemSet, batch: GradedBatch, options: Options, file: WholeFile) -> None:
     """Items without any reply get a row that says so, so that coverage survives in the rows."""
+    from arabic_agent_eval.rows import row_line, row_of  # noqa: PLC0415 - only who writes rows needs them
+
     assert options.signature is not None  # noqa: S101 - rows are written, so there is one
     for item_id in items:
         if item_id not in batch.tally.outcomes and item_id not in batch.tally.unscored:

@@ -79,7 +79,7 @@ class Cache:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise OutputError(f"{path.parent}: answers cannot be kept there: {reason_of(error)}.") from None
-        write_whole(path, answer)
+        write_whole(path, answer, durable=False)  # what is lost is asked again
 
     def _path(self, model: str, address: str, epoch: int, body: bytes) -> Path:
         # Every epoch is an asking of its own, so that repeated asking shows how much answers vary; and not every

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import tempfile
+from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
@@ -56,6 +57,10 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 def lines_between(stream: IO[bytes], start: int, end: int) -> Iterator[bytes]:
     """The lines whose first byte lies in [start, end), so that adjoining ranges share no line and miss none."""
+    return chain.from_iterable(_blocks_between(stream, start, end))
+
+
+def _blocks_between(stream: IO[bytes], start: int, end: int) -> Iterator[list[bytes]]:
     position = stream.tell()  # past a byte order mark
     if start > position:
         stream.seek(start - 1)
@@ -64,11 +69,10 @@ def lines_between(stream: IO[bytes], start: int, end: int) -> Iterator[bytes]:
         lines = stream.readlines(min(end - position, _BLOCK))
         if not lines:
             return
-        for line in lines:
-            if position >= end:
-                return
-            yield line
-            position += len(line)
+        position += sum(map(len, lines))
+        while position - len(lines[-1]) >= end:  # some streams give a line more than was asked for
+            position -= len(lines.pop())
+        yield lines
 
 
 def read_json_line(line: bytes, path: str, number: int) -> dict[str, Any]:
@@ -134,8 +138,9 @@ class WholeFile:
     Used as a context manager; leaving it by an exception or an interrupt removes what was written so far.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, durable: bool = True) -> None:
         self.path = path
+        self._durable = durable
         self._stream: IO[bytes] | None = None
         self._temporary: str | None = None
 
@@ -179,7 +184,8 @@ class WholeFile:
         assert self._stream is not None and self._temporary is not None  # noqa: S101, PT018
         try:
             self._stream.flush()
-            os.fsync(self._stream.fileno())
+            if self._durable:
+                os.fsync(self._stream.fileno())
             self._stream.close()
             mode = self.path.stat().st_mode & 0o777 if self.path.exists() else 0o666 & ~_umask()
             os.chmod(self._temporary, mode)  # noqa: PTH101
@@ -201,13 +207,18 @@ class WholeFile:
         return OutputError(f"{self.path}: the result could not be written: {reason_of(error)}.{kept}")
 
 
-def write_whole(path: Path, data: bytes) -> None:
+def write_whole(path: Path, data: bytes, *, durable: bool = True) -> None:
     """Write a file completely or not at all.
+
+    Args:
+        path: the file.
+        data: what it holds.
+        durable: whether to wait until the disk has it.
 
     Raises:
         OutputError: it could not be written; a file that was there is unchanged.
     """
-    with WholeFile(path) as file:
+    with WholeFile(path, durable=durable) as file:
         file.write(data)
 
 

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -90,8 +91,8 @@ def grade_in_processes(
     ids: list[str] = []
     if items.is_unread and items.path is not None:
         windows = (items.path, items.name, items.path.stat().st_size, replies, ranges[-1][1], options)
-        prepare, work = _start_window_process, _work_in_window
-        for outcome, found in _outcomes(prepare, (windows,), work, ranges, jobs, replies, items.glance):
+        prepare, work, look = _start_window_process, _work_in_window, partial(items.glance, count=False)
+        for outcome, found in _outcomes(prepare, (windows,), work, ranges, jobs, replies, look):
             if outcome is None or isinstance(outcome, DataError):  # the error that counts may stand before it
                 break
             ids += found

@@ -16,7 +16,6 @@ from arabic_agent_eval.formats import Reply, read_reply, words_of
 from arabic_agent_eval.grading import Expectation, is_identical
 from arabic_agent_eval.items import AnswerKey, Category, ExpectedCall, Item, ItemSet
 from arabic_agent_eval.markup import read_text
-from arabic_agent_eval.rows import row_line, row_of
 from arabic_agent_eval.rules import CANONICAL, RULES
 from arabic_agent_eval.scoring import Grader, Result, Signature
 from arabic_agent_eval.shortcuts import Called, compare_in_any_order, compare_in_order, survey
@@ -79,7 +78,7 @@ class _WrittenCall(msgspec.Struct, gc=False):
 
     function: Annotated[str, msgspec.Meta(min_length=1)] = msgspec.field(name="name")
     text: str = msgspec.field(name="arguments")
-    arguments: dict[str, Any] = msgspec.field(name="", default_factory=dict)
+    arguments: dict[str, Any] = msgspec.field(name="", default=None)  # type: ignore[arg-type]  # filled in when read
 
 
 class _ToolCall(msgspec.Struct, gc=False):
@@ -124,8 +123,9 @@ def _written_calls(tool_calls: Iterable[_ToolCall]) -> Sequence[Called] | None:
         for tool_call in tool_calls:
             call = tool_call.function
             text = call.text
-            if len(text) > MAX_DEPTH and text.count("{") + text.count("[") > MAX_DEPTH:
-                return None  # nothing nests deeper than it has opening brackets
+            # Nothing nests deeper than it has opening brackets, and each needs one that closes.
+            if len(text) > 2 * MAX_DEPTH and text.count("{") + text.count("[") > MAX_DEPTH:
+                return None
             call.arguments = _decode_arguments(text)
             calls.append(call)
     except (msgspec.MsgspecError, RecursionError, UnicodeEncodeError):
@@ -338,6 +338,8 @@ class RangeGrader:
         part.written += bool(said) and self.options.format != "text" and bool(read_text(said, item.offered))
         self._count(result, self._facts(item), part.tally)
         if self.options.signature is not None:
+            from arabic_agent_eval.rows import row_line, row_of  # noqa: PLC0415 - only who writes rows needs them
+
             causes, signature = self.options.causes, self.options.signature
             row = row_of(item, result, signature, causes=causes, said=said or None, results=results)
             part.rows += row_line(row)

@@ -68,7 +68,8 @@ class _Counts:
         self.attempts += len(record.attempts)
         self.cut += record.cut
         self.unfinished += record.end == "max_turns"
-        self.costs += [turn.cost for turn in record.turns]
+        # What came from the cache was paid for at another time.
+        self.costs += [turn.cost if turn.latency is not None else turn.cost and 0.0 for turn in record.turns]
         if record.status == "answered":
             self.tokens.append(record.tokens)
             self.latencies.append(record.latency)

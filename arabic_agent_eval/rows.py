@@ -30,6 +30,7 @@ class GradedRow(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         item_id, category, dialect, epoch: which item and which asking of it.
+        intent: items that say the same thing share it; absent where the item has none.
         status: ``scored`` or ``unscored``; ``reason`` says why unscored.
         total and the axes: 0 to 1; None when unscored, and an axis that the category does not have.
         arabic_applicable: whether anything Arabic was expected.
@@ -60,6 +61,7 @@ class GradedRow(msgspec.Struct, frozen=True, kw_only=True):
     actual_calls: list[Call] | None = None
     said: str | None = None
     results: list[str] | msgspec.UnsetType = msgspec.UNSET
+    intent: str | msgspec.UnsetType | None = msgspec.UNSET
     rules: str
     signature: str
 
@@ -96,6 +98,7 @@ def row_of(
         actual_calls=None if score is None else list(result.calls),
         said=said,
         results=list(results) or msgspec.UNSET,
+        intent=msgspec.UNSET if item.intent is None else item.intent,
         rules=signature.rules,
         signature=signature.of_grading,
     )

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from arabic_agent_eval.asking import Exchange, MadeCall, Request, ToolResult, request_for
+from arabic_agent_eval.asking import Exchange, MadeCall, Offer, Request, ToolResult, request_for
 from arabic_agent_eval.costs import Cache, Price
 from arabic_agent_eval.errors import OutputError, UsageError
 from arabic_agent_eval.items import Item
@@ -46,6 +46,7 @@ ATTEMPTS = 6
 _TICK = 0.2  # seconds between two looks at the progress
 _BYTES_PER_TOKEN = 3
 _MOST_UNWRITTEN = 1_000  # lines
+_PATIENCE = 5  # a rate limit is no fault, and many requests wait for one quota: it may be met so many times as often
 _HOPELESS: frozenset[FailureKind] = frozenset({"key", "quota", "not_found", "redirect"})
 """Failures that every other request would meet as well."""
 _HOPELESS_ENOUGH, _FAILED_ENOUGH = 3, 20
@@ -57,7 +58,7 @@ class Limits:
     """When to stop.
 
     Attributes:
-        attempts: how often one request is sent at most, at least 1.
+        attempts: how often one request may fail, at least 1; a rate limit may be met five times as often.
         deadline: seconds for the whole of the asking, or None.
         max_cost: US dollars; no new request is sent that could exceed them, as far as the dearest answer so far tells.
 
@@ -153,6 +154,7 @@ class Runner:
         if not model.address:  # what is on this machine costs nothing, and its requests do not say all that they ask
             self._cache = None
         self._asked = run.manifest.asked
+        self._offer = Offer(run.tools, self._asked.tool_language)
         self._lines: asyncio.Queue[tuple[str, bytes] | None] = asyncio.Queue()
         self._kept: dict[Pair, list[TurnRecord]] = {}
         self._waits: dict[object, tuple[str, float]] = {}
@@ -239,14 +241,7 @@ class Runner:
     async def _ask_item(self, item: Item, epoch: int) -> None:
         """The conversation with the simulated tools, until the model has finished or no answer comes."""
         asked = self._asked
-        request = request_for(
-            item,
-            self._run.tools,
-            epoch=epoch,
-            system=asked.system,
-            language=asked.tool_language,
-            written=asked.written,
-        )
+        request = request_for(item, self._offer, epoch=epoch, system=asked.system, written=asked.written)
         world = World(item, item.toolbox(self._run.tools)) if is_conversation(item) else None
         kept = {bytes(turn.request): turn for turn in self._kept.pop((item.id, epoch), ())}
         turns: list[TurnRecord] = []
@@ -306,15 +301,16 @@ class Runner:
         """Send a request until an answer comes or there is no point in going on."""
         if (cached := self._cached(request, body)) is not None:
             return cached
-        tries = 0
+        limited = failed = 0
         while True:
-            tries += 1
             attempt, failure = await self._attempt(body, turn, attempts)
             if failure is None:
                 return self._answered(request, body, attempt)
-            wait = backoff(tries, failure.wait, random.random) if failure.retry else None
-            if wait is None or tries >= self._limits.attempts:
-                return failure if tries == 1 else _after(failure, tries)
+            is_limit = failure.kind == "rate_limit"
+            limited, failed = limited + is_limit, failed + (not is_limit)
+            wait = backoff(limited if is_limit else failed, failure.wait, random.random) if failure.retry else None
+            if wait is None or failed >= self._limits.attempts or limited >= self._limits.attempts * _PATIENCE:
+                return failure if limited + failed == 1 else _after(failure, limited + failed)
             await self._wait(failure, wait)
 
     async def _attempt(self, body: bytes, turn: int, attempts: list[AttemptRecord]) -> tuple[Attempt, Failure | None]:
@@ -347,7 +343,7 @@ class Runner:
         if turn.cost is not None:
             self.progress.cost += turn.cost
             self._dearest = max(self._dearest, turn.cost)
-        else:
+        elif self._model.address:  # what is on this machine costs nothing
             self._uncounted = True
         if self._cache is not None:
             try:
@@ -377,7 +373,7 @@ class Runner:
         if most is None:
             return
         if self._uncounted:
-            what = "An answer came without a count of its tokens, so --max-cost cannot be kept; asking was stopped."
+            what = "What an answer cost is not known, so --max-cost cannot be kept; give its price with --prices."
             raise _Stop("cost", what)
         if self.progress.cost + (self._pace.state().in_flight + more) * self._dearest > most:
             raise _Stop("cost", f"The next request could cost more than is left of --max-cost {most:g}.")
@@ -432,7 +428,7 @@ class Runner:
 
 
 def _after(failure: Failure, tries: int) -> Failure:
-    return msgspec.structs.replace(failure, message=f"{failure.message} ({tries} attempts)")
+    return msgspec.structs.replace(failure, message=f"{failure.message.rstrip('.')} ({tries} attempts).")
 
 
 def _is_answer(model: Model, body: bytes) -> bool:

@@ -11,6 +11,7 @@ Grades are derived and never stored. A line that was cut off by a crash is dropp
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import platform
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -189,6 +190,11 @@ _decode_turn = msgspec.json.Decoder(KeptTurn).decode
 _decode_head = msgspec.json.Decoder(_Head).decode
 
 
+def fingerprint_of(data: bytes) -> str:
+    """Twelve hexadecimal digits of a SHA-256."""
+    return hashlib.sha256(data).hexdigest()[:12]
+
+
 def one_line(body: bytes) -> msgspec.Raw:
     """A JSON text without line breaks, which can only stand between its tokens."""
     return msgspec.Raw(body.translate(_NO_BREAKS) if b"\n" in body or b"\r" in body else body)
@@ -269,7 +275,11 @@ class Run:
         if items.fingerprint != manifest.asked.fingerprint:
             what = "the items are not those that the run asked: their fingerprint has changed."
             raise DataError(what, path=str(folder / ITEMS), remedy="Restore the file, or start a new run.")
-        return cls(folder, manifest, items, Toolbox.from_schemas(read_json(folder / TOOLS)))
+        tools = Toolbox.from_schemas(read_json(folder / TOOLS))
+        if fingerprint_of((folder / TOOLS).read_bytes()) != manifest.asked.tools:
+            what = "the tools are not those that the run offered: their fingerprint has changed."
+            raise DataError(what, path=str(folder / TOOLS), remedy="Restore the file, or start a new run.")
+        return cls(folder, manifest, items, tools)
 
     def due(self) -> Iterator[Pair]:
         """What is to be asked: every item once an epoch, the first epoch of all items first."""

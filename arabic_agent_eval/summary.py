@@ -144,8 +144,16 @@ class _Alike:
 
 def _scored(tally: Tally) -> list[_Alike]:
     """Items that were asked once are counted by outcome; one that was asked often is a mean of its own."""
-    often = [found for found in tally.outcomes.values() if type(found) is Counter]
-    once = Counter(found for found in tally.outcomes.values() if isinstance(found, Outcome))
+    # Most outcomes are one object for many items, and counting objects costs less than comparing outcomes.
+    objects = Counter(map(id, tally.outcomes.values()))
+    by_id = dict(zip(map(id, tally.outcomes.values()), tally.outcomes.values(), strict=True))
+    often: list[Counter[Outcome]] = []
+    once: Counter[Outcome] = Counter()
+    for place, times in objects.items():
+        if isinstance(found := by_id[place], Outcome):
+            once[found] += times
+        else:
+            often.append(found)
     return [*(_Alike(found, 1) for found in often), *(_Alike({outcome: 1}, n) for outcome, n in once.items())]
 
 
@@ -323,7 +331,10 @@ def _lost_arguments(tally: Tally) -> dict[str, dict[str, int]]:
 
 def _epochs(tally: Tally) -> int:
     """How often each item was asked: as often as the one with most answers, judged or not."""
-    often = Counter({id_: found.total() for id_, found in tally.outcomes.items() if isinstance(found, Counter)})
+    several = Counter in set(map(type, tally.outcomes.values()))
+    often: Counter[str] = Counter()
+    if several:
+        often.update({id_: found.total() for id_, found in tally.outcomes.items() if isinstance(found, Counter)})
     for id_, reasons in tally.unscored.items():
         often[id_] += reasons.total() + (id_ in tally.outcomes and id_ not in often)
     return max(often.values(), default=1)

@@ -177,7 +177,7 @@ class Tally:
 
     def answered(self) -> int:
         """How many items have an answer, judged or not."""
-        return len(self.outcomes.keys() | self.unscored.keys())
+        return len(self.outcomes.keys() | self.unscored.keys()) if self.unscored else len(self.outcomes)
 
 
 def _short(value: Any) -> str:

@@ -109,12 +109,12 @@ def fold_hamza(text: str) -> str:
 
 def fold_variants(text: str) -> str:
     """Alef wasla and the letters of Persian, Urdu and loan words become the plain Arabic ones."""
-    return text.translate(_VARIANTS)
+    return text if text.isascii() else text.translate(_VARIANTS)
 
 
 def fold_digits(text: str) -> str:
     """Arabic-Indic and Persian digits and number signs become ASCII."""
-    return text.translate(_DIGITS)
+    return text if text.isascii() else text.translate(_DIGITS)
 
 
 def fold_punctuation(text: str) -> str:
@@ -122,6 +122,8 @@ def fold_punctuation(text: str) -> str:
 
     A sign or point that changes a number (``-5``, ``1.5``) and the separators inside a date stay.
     """
+    if TATWEEL not in text and "  " not in text and text == text.strip() and text.replace(" ", "").isalnum():
+        return text  # nothing but words, as most texts are
     mapped = text.translate(_PUNCTUATION_MAP)
     return fold_space(re.sub(r"(?<!\d)[-.:/,](?=\D|$)|(?<=\D)[.:/,](?=\d)|[-.:/,](?!\d)|[^\w\s.:/,+%-]|_", " ", mapped))
 

@@ -176,7 +176,7 @@ def test_a_kept_answer_that_is_none_any_more(tmp_path, response):
 
 def _request(run: Run) -> Any:
     item = next(iter(run.items.values()))
-    return runner_module.request_for(item, run.tools, system=run.manifest.asked.system)
+    return runner_module.request_for(item, runner_module.Offer(run.tools), system=run.manifest.asked.system)
 
 
 def test_failures_count_until_an_answer_comes(tmp_path):

@@ -13,6 +13,7 @@ from arabic_agent_eval.text import (
     fold_all,
     fold_case,
     fold_letters,
+    fold_punctuation,
     has_arabic,
     name_invisible,
     normalize_arabic,
@@ -209,3 +210,20 @@ def test_long_text_is_folded_in_linear_time(char):
     normalize_arabic(text)
     name_invisible(text)
     fold_all(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "folded"),
+    [
+        ("حيـ ـان", "حي ان"),
+        ("جدة", "جدة"),
+        (" جدة", "جدة"),
+        ("مكة  جدة", "مكة جدة"),
+        ("a_b", "a b"),
+        ("٣", "٣"),
+        ("", ""),
+    ],
+)
+def test_words_alone_are_folded_as_any_text(text, folded):
+    """The quick way for texts of nothing but words gives what the long way gives; a tatweel is no letter of a word."""
+    assert fold_punctuation(text) == folded

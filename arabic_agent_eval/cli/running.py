@@ -19,7 +19,7 @@ from arabic_agent_eval.errors import OutputError, UsageError
 
 if TYPE_CHECKING:
     from arabic_agent_eval.runner import Ending
-    from arabic_agent_eval.runs import Asked, Run
+    from arabic_agent_eval.runs import Asked, Run, fingerprint_of
 
 _DEFAULT_SET, _DEFAULT_MODEL = "starter", "baseline"
 _CONCURRENCY = 8
@@ -164,7 +164,7 @@ def run(
     made = opened()  # last, when nothing that was given can be wrong any more
     go_on = _resuming(made.folder, api_key_env)
     with _resumable(go_on):
-        steps.say(f"asking {asked.model} {len(made.items) * asked.epochs:,} items; the run is kept in {made.folder}.")
+        steps.say(f"asking {asked.model} {_how_many(made)}; the run is kept in {made.folder}.")
         with Journal(made.folder) as journal, telling() as tell:
             steps.keep_apart(out, *made.folder.iterdir())
             store = None if cache is None else Cache(cache)
@@ -241,7 +241,7 @@ def _planned(
 ) -> tuple[Asked, Callable[[], Run]]:
     """What a new run asks, and something that makes its folder."""
     from arabic_agent_eval.models.catalogue import base_address, ignored_settings
-    from arabic_agent_eval.runs import Asked, Run
+    from arabic_agent_eval.runs import Asked, Run, fingerprint_of
     from arabic_agent_eval.strictjson import replace_surrogates
 
     name = given["model"] or _DEFAULT_MODEL
@@ -251,12 +251,13 @@ def _planned(
     item_set, registry, fingerprint = _material(items or _DEFAULT_SET, tools, limit)
     for setting in sorted(ignored_settings(name)):
         if given.get(setting):
-            steps.say(f"{name.partition('/')[0]} has no setting --{setting.replace('_', '-')}; it has no effect.")
+            option = "parameter" if setting == "parameters" else setting.replace("_", "-")
+            steps.say(f"{name.partition('/')[0]} has no setting --{option}; it has no effect.")
     asked = Asked(
         items=item_set.name,
         fingerprint=fingerprint,
         count=len(item_set),
-        tools=_digest(registry),
+        tools=fingerprint_of(registry),
         model=name,
         address=address,
         system=system if given["system"] is None else given["system"],
@@ -293,7 +294,7 @@ def _resumed(
         source = items if items is not None else str(folder / "items.jsonl")
         beside = tools if tools is not None or items is not None else str(folder / "tools.json")
         item_set, registry, fingerprint = _material(source, beside, limit)
-        now |= {"fingerprint": fingerprint, "count": len(item_set), "tools": _digest(registry)}
+        now |= {"fingerprint": fingerprint, "count": len(item_set), "tools": fingerprint_of(registry)}
     if "tool_language" in now:
         _language(now["tool_language"])
     differences = asked.differences(msgspec.structs.replace(asked, **now))
@@ -303,6 +304,14 @@ def _resumed(
             f"{'; '.join(differences)}. Leave the option out, or start a new run."
         )
     return asked, lambda: opened
+
+
+def _how_many(run: Run) -> str:
+    """How many items there are to ask."""
+    due = len(run.items) * run.manifest.asked.epochs
+    answered = sum(is_answer for _, is_answer in run.places().values())
+    named = "1 item" if due == 1 else f"{due:,} items"
+    return f"{due - answered:,} of {named}" if answered else named
 
 
 def _resuming(folder: Path, key_variable: str | None = None) -> str:
@@ -325,9 +334,8 @@ def _resumable(go_on: str) -> Iterator[None]:
 
 def _material(items: str, tools: str | None, limit: int | None) -> tuple[Any, bytes, str]:
     """The items, their registry as JSON, and the fingerprint of the items."""
-    import hashlib
-
     from arabic_agent_eval.bundled import find_tools
+    from arabic_agent_eval.runs import fingerprint_of
 
     item_set = steps.items(items)
     if limit is not None:
@@ -342,13 +350,7 @@ def _material(items: str, tools: str | None, limit: int | None) -> tuple[Any, by
         raise UsageError(
             f"{items}: {len(unknown)} of the tools that items name are in no registry ({shown}); name it with --tools."
         )
-    return item_set, registry, hashlib.sha256(b"".join(item_set.lines())).hexdigest()[:12]
-
-
-def _digest(registry: bytes) -> str:
-    import hashlib
-
-    return hashlib.sha256(registry).hexdigest()[:12]
+    return item_set, registry, fingerprint_of(b"".join(item_set.lines()))
 
 
 def _free_folder(now: datetime, model: str) -> Path:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from arabic_agent_eval.cli.guard import GATE_FAILED, UNSCORED
@@ -199,4 +199,6 @@ def say(message: str) -> None:
     """A sentence on stderr, with invisible characters named."""
     from arabic_agent_eval.text import name_invisible
 
-    sys.stderr.write(f"aae: {name_invisible(message, spaces=True)}\n")
+    with suppress(BrokenPipeError):  # nobody reads it; the work goes on
+        sys.stderr.write(f"aae: {name_invisible(message, spaces=True)}\n")
+        sys.stderr.flush()

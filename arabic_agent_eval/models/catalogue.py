@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -11,6 +12,7 @@ import msgspec
 
 from arabic_agent_eval.bundled import find_replies
 from arabic_agent_eval.errors import UsageError
+from arabic_agent_eval.redaction import redact
 
 if TYPE_CHECKING:
     from arabic_agent_eval.models.model import Codec, Model, Settings
@@ -179,8 +181,10 @@ def _key(codec: Codec, base_url: str | None, key_variable: str | None) -> str | 
     if key_variable is None and not own:
         return None
     variable = key_variable or codec.key_variable
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", variable):
+        raise UsageError("--api-key-env takes the name of an environment variable; this is none, and is not shown.")
     key = os.environ.get(variable)
     if not key:
-        what = f"the environment variable {variable!r} is not set; it must hold the key"
+        what = f"the environment variable {redact(variable)} is not set; it must hold the key"
         raise UsageError(f"{what}. Set it, or name another one with --api-key-env.")
     return key

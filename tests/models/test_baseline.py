@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arabic_agent_eval.asking import Exchange, Request, ToolResult, request_for
+from arabic_agent_eval.asking import Exchange, Offer, Request, ToolLanguage, ToolResult, request_for
 from arabic_agent_eval.bundled import DATA
 from arabic_agent_eval.formats import read_calls, reply_text
 from arabic_agent_eval.items import Item, ItemSet, item_from_row
@@ -96,7 +96,7 @@ def ask(request: Request) -> tuple[dict[str, Any], Answer]:
 def request(instruction: str, tools: Toolbox = TOOLS, **context: str) -> Request:
     """A request that offers the tools."""
     row = {"id": "1", "category": "multi_step", "expected_calls": [], "instruction": instruction, "context": context}
-    return request_for(item_from_row(row | {"available_functions": list(tools)}), tools)
+    return request_for(item_from_row(row | {"available_functions": list(tools)}), Offer(tools))
 
 
 def made(answer: Answer) -> list[list[Any]]:
@@ -262,7 +262,7 @@ def test_tools_in_the_prompt_are_called_in_the_text():
     """Where tools stand in the system prompt, calls are written as it says, results are read, and it ends."""
     row = {"id": "1", "category": "x", "expected_calls": [], "available_functions": ["find_weather", "find_hotel"]}
     item = item_from_row(row | {"instruction": "كيف الطقس في مسقط؟ ودور لي فندق هناك"})
-    first = request_for(item, TOOLS, written=True)
+    first = request_for(item, Offer(TOOLS), written=True)
     first = msgspec.structs.replace(first, system=first.system + "\n{not json\n[]\n{}")
     body, answer = ask(first)
     said = answer.text.splitlines()
@@ -279,8 +279,8 @@ def test_tools_in_the_prompt_change_no_call():
     """What is called does not depend on where the tools stand, nor on how far from them the context does."""
     items, tools = bundled("sample")
     for item in items:
-        written = ask(request_for(item, tools, written=True))[1]
-        plain = ask(request_for(item, tools))[1]
+        written = ask(request_for(item, Offer(tools), written=True))[1]
+        plain = ask(request_for(item, Offer(tools)))[1]
 
         assert read_calls(reply_text(written.text)) == tuple(one.call for one in plain.calls)
 
@@ -315,9 +315,9 @@ def total(item: Item, calls: list[Call]) -> float:
     return score_calls(expected, calls, category=item.category, ordered=item.ordered).total
 
 
-def answered(item: Item, tools: Toolbox, **options: Any) -> list[Call]:
+def answered(item: Item, tools: Toolbox, language: ToolLanguage = "both") -> list[Call]:
     """The calls that the baseline makes for an item, in a conversation if it is one."""
-    first = request_for(item, tools, **options)
+    first = request_for(item, Offer(tools, language))
     if not is_conversation(item):
         return [one.call for one in ask(first)[1].calls]
     return converse(first, World(item, item.toolbox(tools)).answer)
