@@ -24,7 +24,7 @@ from arabic_agent_eval.models.wire import HTTPModel
 from arabic_agent_eval.pacing import Pace
 from arabic_agent_eval.regrading import graded_rows
 from arabic_agent_eval.runner import Ending, Limits, Runner
-from arabic_agent_eval.runs import Asked, Run
+from arabic_agent_eval.runs import Asked, Run, fingerprint_of
 from tests import faults
 
 GUARD = 60  # seconds after which something hangs
@@ -119,10 +119,14 @@ def slowly(reply: faults.Reply, delay: float) -> faults.Reply:
     return faults.Reply(f"slow {reply.name}", act) if delay else reply
 
 
+OFFERED = json.dumps(TOOLS, ensure_ascii=False).encode()
+
+
 def asked_of(rows: list[dict[str, Any]], **more: Any) -> Asked:
     """What a run of these items asks; more settings replace those that a plain run has."""
     plain = Asked(
-        items="قليل", fingerprint=set_of(rows).fingerprint, count=len(rows), tools="", model="openai-chat/m",
+        items="قليل", fingerprint=set_of(rows).fingerprint, count=len(rows), tools=fingerprint_of(OFFERED),
+        model="openai-chat/m",
         address="http://127.0.0.1:1/v1", system=SYSTEM_PROMPT, tool_language="both", written=False, temperature=None,
         seed=None, max_tokens=None, parameters={}, epochs=1, max_turns=10,
     )  # fmt: skip
@@ -136,8 +140,7 @@ def set_of(rows: list[dict[str, Any]]) -> ItemSet:
 
 def run_in(folder: Path, rows: list[dict[str, Any]], **more: Any) -> Run:
     """A new run folder."""
-    tools = json.dumps(TOOLS, ensure_ascii=False).encode()
-    return Run.create(folder, asked_of(rows, **more), set_of(rows), tools, created="2026-11-09T20:30:00+00:00")
+    return Run.create(folder, asked_of(rows, **more), set_of(rows), OFFERED, created="2026-11-09T20:30:00+00:00")
 
 
 def model_at(url: str, **options: Any) -> HTTPModel:

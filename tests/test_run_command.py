@@ -76,7 +76,7 @@ def test_a_cost_that_nobody_counts(tmp_path, nursery):
         ended = nursery.run(*asking(server, options))
 
     assert ended.code == 3
-    assert "An answer came without a count of its tokens, so --max-cost cannot be kept" in ended.err
+    assert "What an answer cost is not known, so --max-cost cannot be kept" in ended.err
     assert [line["status"] for line in lines_of(folder / "replies.jsonl")] == ["answered"]
     assert len(server.seen) == 1
 
@@ -183,7 +183,7 @@ def test_a_key_is_nowhere(tmp_path, nursery, name):
     [
         (("--base-url", f"http://user:{PASSWORD}@127.0.0.1:1/v1"), "holds a user name or a password"),
         (("--base-url", f"http://127.0.0.1:1/v1?key={KEY}"), "holds a question mark"),
-        (("--api-key-env", "NO_SUCH_KEY"), "the environment variable 'NO_SUCH_KEY' is not set"),
+        (("--api-key-env", "NO_SUCH_KEY"), "the environment variable NO_SUCH_KEY is not set"),
         (("--api-key-env", "BROKEN_KEY"), "The key holds white space"),
         (("--base-url", "telnet://127.0.0.1"), "does not begin with http:// or https://"),
         (("--prices", "prices.json"), "prices.json has no price for 'openai-chat/m'."),

@@ -77,7 +77,7 @@ def test_a_cost_that_nobody_counts(tmp_path, workers):
     ending = ask(run, model, workers=workers, max_cost=1.0)
 
     assert ending.why == "cost"
-    assert "without a count of its tokens" in ending.message
+    assert "What an answer cost is not known" in ending.message
     assert statuses(run) == ["answered"] * len(model.asked)
     assert len(model.asked) <= workers
     assert grade_run(run)[1].cost is None

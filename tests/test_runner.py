@@ -16,7 +16,7 @@ import pytest
 
 from arabic_agent_eval import runner as runner_module
 from arabic_agent_eval.costs import Price
-from arabic_agent_eval.errors import OutputError, UsageError
+from arabic_agent_eval.errors import DataError, OutputError, UsageError
 from arabic_agent_eval.journal import Journal
 from arabic_agent_eval.models.model import Failure
 from arabic_agent_eval.pacing import Pace
@@ -199,7 +199,7 @@ def test_waits_are_those_of_the_pace(tmp_path, waits):
     ask(run, Pretence(lambda _: Failure("server", "خلل.", retry=True, wait=3.0)), attempts=4)
 
     [record] = run.records()
-    assert record.error == "خلل. (4 attempts)"
+    assert record.error == "خلل (4 attempts)."
     assert len(record.attempts) == 4
     assert len(waits) == 4
     assert all(3.0 <= wait <= 3.0 + 2**place for place, wait in enumerate(waits))
@@ -428,3 +428,30 @@ def test_a_terminal_that_has_gone(tmp_path):
 
     assert ask(run, right(rows), tell=tell).why == "done"
     assert grades_of(run) == [1.0] * 3
+
+
+def test_a_rate_limit_is_no_fault(tmp_path, waits):
+    """A request may meet a rate limit five times as often as it may fail, and faults are counted beside it."""
+    limited = Failure("rate_limit", "مهلًا.", retry=True, wait=1.0)
+    failed = Failure("server", "خلل.", retry=True)
+    run = run_in(tmp_path / "run", rows_of(1, conversations=0))
+    said = iter([limited] * 9 + [failed])
+    ask(run, Pretence(lambda _: next(said, completion(text="لا"))), attempts=2)
+    [record] = run.records()
+    assert (record.status, len(record.attempts)) == ("answered", 11)
+
+    other = run_in(tmp_path / "other", rows_of(1, conversations=0))
+    ask(other, Pretence(lambda _: limited), attempts=2)
+    [record] = other.records()
+    assert (record.error, len(record.attempts)) == ("مهلًا (10 attempts).", 10)
+
+
+def test_changed_tools_are_refused(tmp_path):
+    """A run whose tools are not those that it offered is not read."""
+    run = run_in(tmp_path / "run", rows_of(1))
+    path = run.folder / "tools.json"
+    path.write_bytes(path.read_bytes().replace(b"book", b"cook"))
+    path.write_bytes(path.read_bytes() + b"\n")
+
+    with pytest.raises(DataError, match="the tools are not those that the run offered"):
+        Run.read(run.folder)

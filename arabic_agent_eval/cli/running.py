@@ -19,7 +19,7 @@ from arabic_agent_eval.errors import OutputError, UsageError
 
 if TYPE_CHECKING:
     from arabic_agent_eval.runner import Ending
-    from arabic_agent_eval.runs import Asked, Run, fingerprint_of
+    from arabic_agent_eval.runs import Asked, Run
 
 _DEFAULT_SET, _DEFAULT_MODEL = "starter", "baseline"
 _CONCURRENCY = 8
@@ -283,7 +283,7 @@ def _resumed(
     folder: Path, given: dict[str, Any], items: str | None, tools: str | None, limit: int | None
 ) -> tuple[Asked, Callable[[], Run]]:
     """What an old run asks, and something that gives it; whatever is given must be what it asked."""
-    from arabic_agent_eval.runs import Run
+    from arabic_agent_eval.runs import Run, fingerprint_of
 
     opened = Run.read(folder)
     asked = opened.manifest.asked
