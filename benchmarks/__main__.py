@@ -44,7 +44,7 @@ def cpu_of(command: list[str], rounds: int) -> float:
     times = []
     for _ in range(rounds):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=USUAL)
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=USUAL)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     return min(times)
@@ -55,7 +55,7 @@ def wall_of(command: list[str], rounds: int) -> float:
     times = []
     for _ in range(rounds):
         began = time.perf_counter()
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=USUAL)
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=USUAL)
         times.append(time.perf_counter() - began)
     return min(times)
 
@@ -119,10 +119,17 @@ def files(folder: Path, count: int, rounds: int) -> list[tuple[str, str, str]]:
             (f"{count:,} replies ({name}), --no-causes, whole process", f"{quick / floor:.2f} × decoding", "≤ 3 ×"),
             (f"{count:,} replies ({name}), with causes, whole process", f"{full / floor:.2f} × decoding", "≤ 15 ×"),
         ]
+    return found
+
+
+def jobs(folder: Path, count: int, rounds: int) -> list[tuple[str, str, str]]:
+    """Two processes against one, by the clock."""
+    items, _, tool_calls = workload.write_pair(folder, count)
     grade = [*AAE, "grade", "--items", str(items), "--replies", str(tool_calls), "--json"]
+    found = []
     for name, extra in (("with causes", []), ("with causes and --out", ["--out", str(folder / "rows.jsonl")])):
         one, two = wall_of([*grade, *extra], rounds), wall_of([*grade, *extra, "--jobs", "2"], rounds)
-        found.append((f"--jobs 2 against one, {name}, wall time", f"{two / one:.2f} ×", "≤ 0.6 ×"))
+        found.append((f"{count:,} replies, --jobs 2 against one, {name}, wall time", f"{two / one:.2f} ×", "≤ 0.6 ×"))
     return found
 
 
@@ -163,6 +170,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         rows = functions(rounds) + files(folder, count, rounds)
+        rows += jobs(folder, count, rounds) + jobs(folder, 4 * count, max(rounds // 2, 1))
         rows += memory(folder, *((1_000, 2_000) if options.smoke else (10_000, 1_000_000))) + startup(rounds)
         rows += running(200 if options.smoke else 10_000, USUAL)
     if options.json:
