@@ -12,11 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from arabic_agent_eval.reports.item import compare_letters, row_text
+from arabic_agent_eval.reports.item import compare_letters
 from arabic_agent_eval.reports.markdown import markdown, plain
 from arabic_agent_eval.reports.terminal import print_summary, safe
 from arabic_agent_eval.reports.wording import argument_names, coverage_line, number
-from arabic_agent_eval.rows import GradedRow
 from arabic_agent_eval.scoring import Signature
 from arabic_agent_eval.summary import summarize
 from arabic_agent_eval.tally import Example, ItemFacts, Outcome, Tally
@@ -473,13 +472,6 @@ def test_show_epochs(tmp_path):
     missing = aae(*show, "--epoch", 0)
     assert (missing.code, missing.out) == (2, "")
     assert "holds no item 'بسيط' in epoch 0." in missing.err
-
-
-def test_head_of_a_row():
-    """A row in one line."""
-    row = GradedRow(item_id="a\x1b", category="c", rules="canonical-1", signature="s", total=0.5)
-
-    assert row_text(row) == "a⟨U+001B⟩ 0.5000"
 
 
 # --- known faults --------------------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ from arabic_agent_eval.differences import words
 from arabic_agent_eval.reports.terminal import safe
 from arabic_agent_eval.reports.wording import AXIS_WORDS, number
 from arabic_agent_eval.rules import AXES
-from arabic_agent_eval.text import name_invisible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -209,8 +208,3 @@ def _names(text: str) -> str:
     if not text:
         return "nothing"
     return " ".join(f"U+{ord(char):04X} {unicodedata.name(char, '')}".strip() for char in text[:_NAMED])
-
-
-def row_text(row: GradedRow) -> str:
-    """The one-line head of a row, for lists."""
-    return name_invisible(f"{row.item_id} {number(row.total)}")
