@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,9 @@ from hypothesis import HealthCheck, settings
 
 settings.register_profile("project", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("project")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a job in the background, and every child inherits it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 CASES = Path(__file__).parent / "cases"
 SHARED = Path(__file__).parents[2] / "shared" / "data"
