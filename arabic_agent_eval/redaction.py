@@ -9,7 +9,9 @@ from arabic_agent_eval.text import fold_invisible
 _SECRET = re.compile(
     r"(?i)(?:c?sk|[prg]k|gsk|hf|xai|key|nvapi|pplx|r8|gh[opsu]|github_pat|glpat|xox[abp])[-_][\w.*+/=-]{6,}"
     r"|(?:AIza|AKIA|ya29\.)[\w.*+/=-]{8,}|eyJ[\w-]{6,}\.[\w.-]+"
-    r"|(?:api[-_ ]?key|authorization|bearer|basic|token|secret|password)[\s\"':=]+(?:bearer\s+)?[\w.*+/=-]{6,}"
+    # After a label and a sign anything may be the key; after a label and a space only what is no plain word.
+    r"|(?:api[-_ ]?key|authorization|bearer|basic|token|secret|password)"
+    r"(?:[\"']*\s*[:=][\s\"']*(?:(?:bearer|basic)\s+)?|[\s\"']+(?=[\w.*+/=-]*(?-i:\d|[a-z][A-Z]|[A-Z_]{2}|[.=+/]\w)))[\w.*+/=-]{6,}"
     r"|(?<=://)[^\s/@]+@"
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import statistics
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -23,6 +24,8 @@ from arabic_agent_eval.shortcuts import expects_arabic
 from arabic_agent_eval.tally import ItemFacts
 
 NOT_ASKED: Final = "not asked yet"
+
+_decode = msgspec.json.Decoder(GradedRow).decode
 
 
 class Latency(msgspec.Struct, frozen=True):
@@ -104,6 +107,7 @@ def grade_run(
     causes: bool = True,
     out: Path | None = None,
     categories: Mapping[str, Category] | None = None,
+    each: Callable[[GradedRow], None] | None = None,
 ) -> tuple[GradedBatch, RunFigures]:
     """Grade every answer of a run, in the order of asking.
 
@@ -113,6 +117,7 @@ def grade_run(
         causes: whether to explain lost points.
         out: a file for the graded rows, written whole or not at all.
         categories: declared categories; with them, an item of an unknown category is refused.
+        each: is told every graded row.
 
     Raises:
         DataError: a line of the run is damaged.
@@ -122,11 +127,13 @@ def grade_run(
     counts, part = _Counts(), RangeResult()
     options = _options(run, rules, causes=causes, categories=categories)
     file = None if out is None else WholeFile(out)
-    if file is None:
-        _grade(run, options, part, counts, None)
-    else:
-        with file:
-            _grade(run, options, part, counts, file)
+    with file or contextlib.nullcontext():
+        for _ in _graded(run, options, part, counts):
+            if file is not None:
+                file.write(bytes(part.rows))
+            if each is not None:
+                each(_decode(part.rows))
+            part.rows.clear()
     batch = GradedBatch(signature_of(run.items, rules, options.format), len(run.items), part.tally)
     batch.failures, batch.written = part.failures, part.written
     return batch, counts.figures(run)
@@ -134,23 +141,15 @@ def grade_run(
 
 def graded_rows(run: Run, *, rules: Rules = CANONICAL) -> Iterator[GradedRow]:
     """The graded row of every item that was asked or is still to be asked, one after another."""
-    decode = msgspec.json.Decoder(GradedRow).decode
     part = RangeResult()
     for _ in _graded(run, _options(run, rules, causes=True), part, _Counts()):
-        yield decode(bytes(part.rows))
+        yield _decode(part.rows)
         part.rows.clear()
 
 
 def _options(run: Run, rules: Rules, *, causes: bool, categories: Mapping[str, Category] | None = None) -> Options:
     format = "text" if run.manifest.asked.written else "response"  # noqa: A001 - the option's name
     return Options(rules.name, format, causes, signature_of(run.items, rules, format), categories=categories)
-
-
-def _grade(run: Run, options: Options, part: RangeResult, counts: _Counts, file: WholeFile | None) -> None:
-    for _ in _graded(run, options, part, counts):
-        if file is not None:
-            file.write(bytes(part.rows))
-        part.rows.clear()
 
 
 def _graded(run: Run, options: Options, part: RangeResult, counts: _Counts) -> Iterator[None]:

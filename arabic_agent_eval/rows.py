@@ -22,7 +22,7 @@ from arabic_agent_eval.tally import ItemFacts, Ledger, Outcome, Tally
 from arabic_agent_eval.tools import Call
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 
 class GradedRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,6 +30,7 @@ class GradedRow(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         item_id, category, dialect, epoch: which item and which asking of it.
+        context, messages: what the model was told besides the instruction; absent where the item has none.
         intent: items that say the same thing share it; absent where the item has none.
         status: ``scored`` or ``unscored``; ``reason`` says why unscored.
         total and the axes: 0 to 1; None when unscored, and an axis that the category does not have.
@@ -62,6 +63,8 @@ class GradedRow(msgspec.Struct, frozen=True, kw_only=True):
     said: str | None = None
     results: list[str] | msgspec.UnsetType = msgspec.UNSET
     intent: str | msgspec.UnsetType | None = msgspec.UNSET
+    context: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
+    messages: list[dict[str, Any]] | msgspec.UnsetType = msgspec.UNSET
     rules: str
     signature: str
 
@@ -99,6 +102,8 @@ def row_of(
         said=said,
         results=list(results) or msgspec.UNSET,
         intent=msgspec.UNSET if item.intent is None else item.intent,
+        context=item.context or msgspec.UNSET,
+        messages=item.messages or msgspec.UNSET,
         rules=signature.rules,
         signature=signature.of_grading,
     )
@@ -155,8 +160,12 @@ class GradedFile(msgspec.Struct):
     causes: bool
 
 
-def count_rows(path: Path) -> GradedFile:
+def count_rows(path: Path, each: Callable[[GradedRow], None] | None = None) -> GradedFile:
     """Count the rows of a file, to be summarised.
+
+    Args:
+        path: the file.
+        each: is told every row.
 
     Raises:
         DataError: a line is not a graded row, an answer stands twice, or rows with different signatures are mixed.
@@ -178,6 +187,8 @@ def count_rows(path: Path) -> GradedFile:
         due.add(row.item_id)
         causes = causes and row.losses is not None
         _count(row, tally)
+        if each is not None:
+            each(row)
     if signature is None:
         raise DataError("the file holds no rows.", path=str(path))
     try:

@@ -12,13 +12,20 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from arabic_agent_eval.errors import DataError
+from arabic_agent_eval.errors import DataError, UsageError
 from arabic_agent_eval.rows import GradedRow, read_rows
 from arabic_agent_eval.rules import AXES, CANONICAL, Rules
 from arabic_agent_eval.scoring import Signature
+from arabic_agent_eval.tally import Ledger
 
 if TYPE_CHECKING:
     from arabic_agent_eval.regrading import RunFigures
+
+
+_Facts = tuple[str, str | None, str | None, bool]
+"""Category, dialect, intent, and whether anything Arabic was expected."""
+_Answer = tuple[int, float | None, tuple[float | None, ...]]
+"""Epoch, total, axes."""
 
 
 class ItemScores(msgspec.Struct, frozen=True):
@@ -79,26 +86,72 @@ class Scores(msgspec.Struct, frozen=True):
         return [item for item in self.items.values() if item.totals and keep(item)]
 
 
+class Sheet:
+    """Collects the scores of single items from graded rows in any order; of each row only the numbers are kept."""
+
+    def __init__(self) -> None:
+        self._facts: dict[str, _Facts] = {}
+        self._answers: dict[str, list[_Answer]] = {}
+        self._ledger = Ledger()
+        self._signature: str | None = None
+
+    def add(self, row: GradedRow) -> None:
+        """Count a row.
+
+        Raises:
+            UsageError: its signature is not that of the rows before it, or the same answer was counted already.
+        """
+        self._signature = self._signature or row.signature
+        if row.signature != self._signature:
+            raise UsageError(f"rows with different signatures are mixed: {self._signature} and {row.signature}.")
+        if not self._ledger.add(row.item_id, row.epoch):
+            raise UsageError(f"item {row.item_id!r}, epoch {row.epoch}, stands twice.")
+        if row.item_id not in self._facts:
+            intent = row.intent if isinstance(row.intent, str) else None
+            self._facts[row.item_id] = (row.category, row.dialect, intent, row.arabic_applicable)
+        axes = tuple([getattr(row, axis) for axis in AXES])
+        self._answers.setdefault(row.item_id, []).append((row.epoch, row.total, axes))
+
+    def scores(self, name: str, path: str, figures: RunFigures | None = None) -> Scores:
+        """The scores of all rows that were counted.
+
+        Args:
+            name: what was scored.
+            path: where the rows came from.
+            figures: what the run took.
+
+        Raises:
+            UsageError: there were no rows, or their signature is none.
+        """
+        if self._signature is None:
+            raise UsageError("the file holds no rows.")
+        epochs = max(len(several) for several in self._answers.values())
+        signature = replace(Signature.read(self._signature), epochs=epochs)
+        items = {item_id: _item(item_id, facts, self._answers[item_id]) for item_id, facts in self._facts.items()}
+        return Scores(name, path, signature, items, figures)
+
+
 def read_scores(path: Path, *, rules: Rules = CANONICAL) -> Scores:
     """Read the scores of a run folder, graded by these rules, or of graded rows, which keep theirs.
 
     Raises:
         DataError: it is neither, or is damaged; rows with different signatures are mixed.
     """
-    if path.is_dir():
-        return _of_run(path, rules)
-    items, signature = _collected(read_rows(path), str(path))
-    return Scores(path.stem, str(path), signature, items)
+    sheet = Sheet()
+    name, figures = path.stem, None
+    try:
+        if path.is_dir():
+            from arabic_agent_eval.regrading import grade_run  # noqa: PLC0415 - rows need neither runs nor models
+            from arabic_agent_eval.runs import Run  # noqa: PLC0415
 
-
-def _of_run(path: Path, rules: Rules) -> Scores:
-    from arabic_agent_eval.regrading import grade_run, graded_rows  # noqa: PLC0415 - rows need neither runs nor models
-    from arabic_agent_eval.runs import Run  # noqa: PLC0415
-
-    run = Run.read(path)
-    items, signature = _collected(graded_rows(run, rules=rules), str(path))
-    _, figures = grade_run(run, rules=rules, causes=False)
-    return Scores(run.manifest.asked.model, str(path), signature, items, figures)
+            _, figures = grade_run(Run.read(path), rules=rules, causes=False, each=sheet.add)
+            name = figures.model
+        else:
+            for row in read_rows(path):
+                sheet.add(row)
+        return sheet.scores(name, str(path), figures)
+    except UsageError as error:
+        raise DataError(str(error), path=str(path)) from None
 
 
 def read_graded(path: Path, *, rules: Rules = CANONICAL) -> Iterator[GradedRow]:
@@ -111,47 +164,26 @@ def read_graded(path: Path, *, rules: Rules = CANONICAL) -> Iterator[GradedRow]:
     return read_rows(path)
 
 
-def _collected(rows: Iterator[GradedRow], path: str) -> tuple[dict[str, ItemScores], Signature]:
-    found: dict[str, list[GradedRow]] = {}
-    signature = None
-    for row in rows:
-        signature = signature or row.signature
-        if row.signature != signature:
-            what = f"rows with different signatures are mixed: {signature} and {row.signature}."
-            raise DataError(what, path=path, field="signature")
-        found.setdefault(row.item_id, []).append(row)
-    if signature is None:
-        raise DataError("the file holds no rows.", path=path)
-    epochs = max(len(several) for several in found.values())
-    known = Signature.read(signature)
-    return {item_id: _item(several) for item_id, several in found.items()}, _with_epochs(known, epochs)
-
-
-def _with_epochs(signature: Signature, epochs: int) -> Signature:
-    return replace(signature, epochs=epochs)
-
-
-def _item(rows: list[GradedRow]) -> ItemScores:
-    """The rows of one item in the order of their epochs."""
-    ordered = sorted(rows, key=lambda row: row.epoch)
-    judged = [row for row in ordered if row.total is not None]
-    first = ordered[0]
+def _item(item_id: str, facts: _Facts, answers: list[_Answer]) -> ItemScores:
+    """One item, its answers in the order of their epochs."""
+    category, dialect, intent, arabic = facts
+    judged = [(total, axes) for _, total, axes in sorted(answers, key=lambda answer: answer[0]) if total is not None]
     return ItemScores(
-        item_id=first.item_id,
-        category=first.category,
-        dialect=first.dialect,
-        intent=first.intent if isinstance(first.intent, str) else None,
-        totals=tuple(row.total for row in judged if row.total is not None),
-        axes=_axes(judged),
-        arabic=first.arabic_applicable,
-        unscored=len(ordered) - len(judged),
+        item_id=item_id,
+        category=category,
+        dialect=dialect,
+        intent=intent,
+        totals=tuple([total for total, _ in judged]),
+        axes=_axes([axes for _, axes in judged]),
+        arabic=arabic,
+        unscored=len(answers) - len(judged),
     )
 
 
-def _axes(rows: list[GradedRow]) -> dict[str, float]:
+def _axes(answers: list[tuple[float | None, ...]]) -> dict[str, float]:
     found: dict[str, float] = {}
-    for axis in AXES:
-        values = [value for row in rows if (value := getattr(row, axis)) is not None]
+    for place, axis in enumerate(AXES):
+        values = [value for axes in answers if (value := axes[place]) is not None]
         if values:
             found[axis] = sum(values) / len(values)
     return found

@@ -139,7 +139,13 @@ class Toolbox(Mapping[str, Tool]):
                 "a tool registry is a list of OpenAI function schemas, or an object with such a list under "
                 "'functions' or 'tools'."
             )
-        return cls(read_tool(entry, f"[{place}]") for place, entry in enumerate(document))
+        tools = [read_tool(entry, f"[{place}]") for place, entry in enumerate(document)]
+        seen: set[str] = set()
+        for place, tool in enumerate(tools):
+            if tool.name in seen:
+                raise DataError(f"the tool {tool.name!r} stands there twice; names must be unique.", field=f"[{place}]")
+            seen.add(tool.name)
+        return cls(tools)
 
 
 def read_tool(entry: Any, field: str) -> Tool:

@@ -42,7 +42,7 @@ def test_a_submission_is_graded(tmp_path, items):
     assert len(read(rows)) == 545
     for extra in (("--jobs", 2), ("--format", "auto")):
         assert aae(*options, *extra).out == found.out
-    assert aae("report", rows, "--json").out == found.out
+    assert aae("report", rows, "--json").graded == found.json
 
 
 def test_the_right_answers_are_right(tmp_path, items):

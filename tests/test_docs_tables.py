@@ -12,6 +12,7 @@ import pytest
 from arabic_agent_eval import cli
 from arabic_agent_eval.bundled import set_names
 from arabic_agent_eval.checks import RULES as CHECKS
+from arabic_agent_eval.comparison import Change, Comparison, Difference, Side
 from arabic_agent_eval.diagnosis import CALL_CAUSES, Loss
 from arabic_agent_eval.differences import CAUSES, explain
 from arabic_agent_eval.errors import EvalError
@@ -30,6 +31,7 @@ from arabic_agent_eval.runner import ATTEMPTS
 from arabic_agent_eval.runs import Asked, AttemptRecord, KeptTurn, Manifest, ReplyRecord, TurnRecord
 from arabic_agent_eval.summary import Group, Summary
 from arabic_agent_eval.tools import Tool
+from arabic_agent_eval.uncertainty import Intervals, Repeats
 from tests.pages import firsts, page, table
 
 
@@ -128,8 +130,17 @@ def test_keys_of_the_report():
     """The page of formats names every key of the JSON of a report and of its groups."""
     assert firsts("formats.md", "key") == set(Summary.__struct_fields__)
     assert firsts("formats.md", "key of a run") == set(RunFigures.__struct_fields__)
+    assert firsts("formats.md", "key of intervals") == set(Intervals.__struct_fields__)
+    assert firsts("formats.md", "key of repeats") == set(Repeats.__struct_fields__)
     axes = {"function_selection", "argument_accuracy", "arabic_preservation", "dialect_understanding", "error_handling"}
     assert all(f"`{key}`" in page("formats.md") for key in set(Group.__struct_fields__) - axes)
+
+
+def test_keys_of_a_comparison():
+    """The page of formats names every key of the JSON of a comparison."""
+    for head, kind in (("comparison", Comparison), ("side", Side), ("difference", Difference)):
+        assert firsts("formats.md", f"key of a {head}") == set(kind.__struct_fields__)
+    assert all(f"`{key}`" in page("formats.md") for key in Change.__struct_fields__)
 
 
 def test_reply_formats():

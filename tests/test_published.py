@@ -32,7 +32,7 @@ def graded(tmp_path, name, rules):
     found = aae("grade", *options, "--out", rows)
     assert found.code == 0, found.err
     assert aae("grade", *options, "--jobs", 2).out == found.out
-    assert aae("report", rows, "--json").out == found.out
+    assert aae("report", rows, "--json").graded == found.json
     return json.loads(run.read_text(encoding="utf-8")), found.json, read(rows)
 
 

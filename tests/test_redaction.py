@@ -29,7 +29,23 @@ def test_keys_do_not_survive(text):
         assert part not in shown
 
 
-@pytest.mark.parametrize("text", ["429 Too Many Requests", "انتهت الحصة", "token limit", "a key idea", "مُهْلَة\u200f"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Incorrect API key provided: sk-test. You can find yours there.",
+        "an Authorization header using Bearer authentication",
+        "429 Too Many Requests", "انتهت الحصة", "token limit", "a key idea", "مُهْلَة\u200f",
+    ],
+)  # fmt: skip
 def test_other_words_stay(text):
     """What looks like no key is left as it is, invisible marks included."""
     assert redact(text) == text
+
+
+def test_the_words_around_a_key_stay():
+    """The most frequent message of all is still a sentence when the key in it is gone."""
+    said = "Incorrect API key provided: sk-proj-****1234. You can find your API key at https://example.org/keys."
+
+    assert redact(said) == (
+        "Incorrect API key provided: [secret] You can find your API key at https://example.org/keys."
+    )

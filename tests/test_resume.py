@@ -159,7 +159,7 @@ def test_a_full_disk(tmp_path, nursery, part):
     assert (full.code, full.out) == (2, "")
     assert full.err.splitlines()[-1] == (
         f"aae: {folder / 'replies.jsonl'}: an answer could not be kept: file too large. "
-        f"When that is mended, go on with: aae run --resume {folder}"
+        f"When that is mended, go on with: aae run --resume {folder} --concurrency 1"
     )
     assert "Traceback" not in full.err
     assert held
@@ -231,7 +231,8 @@ def test_interrupted(tmp_path, nursery, name, requests):
 
     assert ended.code == 130
     assert ended.err.splitlines()[-1] == (
-        f"aae: Interrupted. Everything that was answered is kept. Go on with: aae run --resume '{folder}'"
+        "aae: Interrupted. Everything that was answered is kept. "
+        f"Go on with: aae run --resume '{folder}' --concurrency 2"
     )
     assert json.loads(ended.out)["coverage"]["total"] == len(rows)
     assert complete - held.keys() == set() or len(complete - held.keys()) <= 2  # sent while the signal came

@@ -135,7 +135,7 @@ def test_odd_files_are_read(tmp_path, monkeypatch, shape, jobs):
         assert found.code == with_rows.code == 0, found.err + with_rows.err
         assert found.out == with_rows.out
         assert unsigned(found) == expected
-        assert aae("report", rows, "--json").out == found.out
+        assert aae("report", rows, "--json").graded == found.json
 
 
 def test_ids_may_be_numbers(tmp_path):
@@ -171,7 +171,7 @@ def graded_both_ways(tmp_path, replies):
     with_rows = aae("grade", *options, "--json", "--out", tmp_path / "rows.jsonl")
     assert found.code == with_rows.code == 0, found.err + with_rows.err
     assert found.out == with_rows.out
-    assert aae("report", tmp_path / "rows.jsonl", "--json").out == found.out
+    assert aae("report", tmp_path / "rows.jsonl", "--json").graded == found.json
     return found.json, read(tmp_path / "rows.jsonl")
 
 

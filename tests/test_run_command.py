@@ -42,7 +42,7 @@ def test_a_deadline(tmp_path, nursery):
     assert ended.code == 3
     assert ended.err.splitlines()[-1] == (
         "aae: The deadline of 0.35 seconds has passed. Everything that was answered is kept. "
-        f"Go on with: aae run --resume {folder}"
+        f"Go on with: aae run --resume {folder} --concurrency 1"
     )
     assert 0 < json.loads(ended.out)["coverage"]["scored"] < len(rows)
     assert resumed.code == 0

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from arabic_agent_eval._version import __version__
+from arabic_agent_eval.cli.comparing import compare
 from arabic_agent_eval.cli.data import data
 from arabic_agent_eval.cli.grading import grade, report, show
 from arabic_agent_eval.cli.running import models, regrade, run
@@ -31,6 +32,6 @@ def _root(
         raise typer.Exit
 
 
-for _command in (run, grade, report, show, regrade, models):
+for _command in (run, grade, report, compare, show, regrade, models):
     app.command()(_command)
 app.add_typer(data, name="data")

@@ -13,10 +13,14 @@ from arabic_agent_eval.cli.guard import guarded
 from arabic_agent_eval.cli.options import (
     CategoriesOption,
     FailUnder,
+    FailuresOption,
     FormatOption,
+    HtmlOption,
     ItemsOption,
     JsonOption,
+    LanguageOption,
     Layout,
+    PageLanguage,
     RepliesOption,
     RuleName,
     RulesOption,
@@ -83,30 +87,44 @@ def report(
     rows: Annotated[Path, typer.Argument(metavar="RUN|ROWS", help="A run folder, or what --out wrote.")],
     *,
     layout: Annotated[Layout, typer.Option("--format", help="terminal or markdown.")] = Layout.TERMINAL,
-    title: Annotated[str, typer.Option("--title", help="What was graded, for the head of a Markdown report.")] = "",
+    title: Annotated[str, typer.Option("--title", help="What was graded, for the head of the report.")] = "",
+    html: HtmlOption = None,
+    language: LanguageOption = PageLanguage.BOTH,
+    failures: FailuresOption = 200,
     categories: CategoriesOption = None,
     as_json: JsonOption = False,
     fail_under: FailUnder = None,
 ) -> None:
-    """Report on a run or on graded rows: score, groups, and where the points went."""
+    """Report on a run or on graded rows: score, groups, intervals, and where the points went."""
+    from arabic_agent_eval.cli.page import Page
+
+    page = None if html is None else Page(html, language, failures, rows)
     if rows.is_dir():
         from arabic_agent_eval.cli.running import report_on
 
-        report_on(rows, RuleName.CANONICAL, categories, layout, as_json=as_json, fail_under=fail_under, title=title)
+        canonical = RuleName.CANONICAL
+        report_on(rows, canonical, categories, layout, as_json=as_json, fail_under=fail_under, title=title, page=page)
         return
     from arabic_agent_eval.rows import count_rows
+    from arabic_agent_eval.scores import Sheet
     from arabic_agent_eval.summary import summarize
+    from arabic_agent_eval.uncertainty import uncertainty
 
-    file = count_rows(rows)
+    sheet, declared = Sheet(), steps.declared(categories)
+    file = count_rows(rows, sheet.add if page is None else page.beside(sheet.add))
     summary = summarize(
         file.tally,
         due=file.due,
         signature=file.signature,
         rules=file.signature.rules.rpartition("-")[0],
-        categories=steps.declared(categories),
+        categories=declared,
         causes=file.causes,
     )
-    steps.show(summary, layout, as_json=as_json, title=title)
+    scores = sheet.scores(rows.stem, str(rows))
+    known = uncertainty(scores, declared)
+    if page is not None:
+        page.write(summary, scores, known, title, declared)
+    steps.show(summary, layout, as_json=as_json, title=title, known=known)
     steps.finish(summary, fail_under)
 
 

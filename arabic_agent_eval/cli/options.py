@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -23,6 +23,19 @@ class Layout(StrEnum):
     MARKDOWN = "markdown"
 
 
+class PageLanguage(StrEnum):
+    """The languages of an HTML report."""
+
+    BOTH = "both"
+    ENGLISH = "en"
+    ARABIC = "ar"
+
+    @property
+    def pages(self) -> list[Literal["en", "ar"]]:
+        """The languages, the one that is shown first before the other."""
+        return {"en": ["en"], "ar": ["ar"]}.get(self.value, ["en", "ar"])  # type: ignore[return-value]
+
+
 ItemsOption = Annotated[
     str, typer.Option("--items", metavar="FILE|SET", help="The items: a JSONL file, or the name of a bundled set.")
 ]
@@ -37,9 +50,18 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of 
 CategoriesOption = Annotated[
     Path | None, typer.Option("--categories", metavar="FILE", help="Weights of categories of your own (JSON).")
 ]
+HtmlOption = Annotated[
+    Path | None, typer.Option("--html", metavar="FILE", help="Write the report as one HTML file too.")
+]
+LanguageOption = Annotated[
+    PageLanguage, typer.Option("--language", help="Of the HTML report; with both, readers switch between them.")
+]
+FailuresOption = Annotated[
+    int, typer.Option("--failures", min=0, help="How many failures the HTML report shows: those that lost most.")
+]
 
 
-def _number(value: float | None) -> float | None:
+def number(value: float | None) -> float | None:
     """Refuse NaN, which lies in every range, since nothing is below it or above."""
     if value is not None and value != value:  # noqa: PLR0124
         raise typer.BadParameter("nan is no score.")
@@ -48,5 +70,5 @@ def _number(value: float | None) -> float | None:
 
 FailUnder = Annotated[
     float | None,
-    typer.Option("--fail-under", metavar="SCORE", min=0.0, max=1.0, callback=_number, help="Exit 1 below this score."),
+    typer.Option("--fail-under", metavar="SCORE", min=0.0, max=1.0, callback=number, help="Exit 1 below this score."),
 ]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from arabic_agent_eval.cli.options import Layout
     from arabic_agent_eval.items import Category, ItemSet
     from arabic_agent_eval.summary import Summary
+    from arabic_agent_eval.uncertainty import Uncertainty
 
 
-def keep_apart(out: Path | None, *inputs: str | Path | None) -> None:
+def keep_apart(out: Path | None, *inputs: str | Path | None, option: str = "--out") -> None:
     """A result never overwrites what it is made from."""
     for name in inputs:
         try:
@@ -33,7 +34,7 @@ def keep_apart(out: Path | None, *inputs: str | Path | None) -> None:
         except OSError:  # one of them is not there, or no name for a file
             same = False
         if same:
-            raise UsageError(f"--out {out} is one of the inputs; write the result to another file.")
+            raise UsageError(f"{option} {out} is one of the inputs; write the result to another file.")
 
 
 def items(name: str, *, checked: bool = True) -> ItemSet:
@@ -65,7 +66,12 @@ def registry(items: str, tools: str | None) -> Any:
     from arabic_agent_eval.tools import Toolbox
 
     path = find_tools(items, tools)
-    return Toolbox(()) if path is None else Toolbox.from_schemas(read_json(path))
+    if path is None:
+        return Toolbox(())
+    try:
+        return Toolbox.from_schemas(read_json(path))
+    except DataError as error:
+        raise error.at(str(path)) from None
 
 
 def declared(path: Path | None) -> dict[str, Category]:
@@ -121,23 +127,40 @@ def progress() -> Iterator[Progress | None]:
             sys.stderr.write("\r\x1b[K")
 
 
-def show(summary: Summary, layout: Layout, *, as_json: bool, title: str = "") -> None:
-    """Write a summary to stdout: as JSON, else in the layout that was asked for. The title heads a Markdown report."""
+def show(
+    summary: Summary,
+    layout: Layout,
+    *,
+    as_json: bool,
+    title: str = "",
+    known: Uncertainty | None = None,
+    more: Mapping[str, Any] | None = None,
+) -> None:
+    """Write a summary to stdout: as JSON, else in the layout that was asked for.
+
+    Args:
+        summary: the numbers.
+        layout: of what is not JSON.
+        as_json: whether it is JSON.
+        title: heads a Markdown report.
+        known: how far the numbers can be trusted, where that was computed.
+        more: further keys of the JSON.
+    """
     if as_json:
         from arabic_agent_eval.summary import summary_json
 
-        write(summary_json(summary) + b"\n")
+        write(summary_json(summary, {**(known.document() if known is not None else {}), **(more or {})}) + b"\n")
         return
     from arabic_agent_eval.cli.options import Layout
 
     if layout is Layout.MARKDOWN:
         from arabic_agent_eval.reports.markdown import markdown
 
-        write(markdown(summary, title).encode())
+        write(markdown(summary, title, known).encode())
     else:
         from arabic_agent_eval.reports.terminal import print_summary
 
-        print_summary(summary, console())
+        print_summary(summary, console(), known)
 
 
 def notes(batch: GradedBatch, out: Path | None) -> None:

@@ -43,6 +43,7 @@ _SHORTEST_KEY = 4  # what is shorter is no secret, and replacing it would eat wo
 _SURE_KEY = 16  # an answer is changed only where no word could be meant
 _IDLE = 4.0  # seconds; many servers close after five, and a connection closed while it is taken up costs an attempt
 _DECODED = {"", "identity", "gzip", "deflate"}
+_NO_KEY = "No key was sent; name the variable that holds it with --api-key-env."
 _KEY = re.compile(r"[!-~]+")
 
 
@@ -204,7 +205,10 @@ class HTTPModel:
             said: Any = decode_clipped(body)
         except MalformedJSON:
             said = body.decode("utf-8", "replace")
-        return explain_error(status, said, headers, time.time())
+        failure = explain_error(status, said, headers, time.time())
+        if failure.kind == "key" and self._secret is None:
+            return msgspec.structs.replace(failure, message=f"{_NO_KEY} {failure.message}")
+        return failure
 
     def _flaw(self, arrived: _Arrived, body: bytes) -> Failure | None:
         """Why a body with status 200 is no answer, or None."""

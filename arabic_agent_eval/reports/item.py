@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import unicodedata
 from itertools import islice
@@ -12,6 +11,7 @@ import msgspec
 from rich.text import Text
 
 from arabic_agent_eval.differences import words
+from arabic_agent_eval.reports.alignment import COMPARED, align, differences
 from arabic_agent_eval.reports.terminal import safe
 from arabic_agent_eval.reports.wording import AXIS_WORDS, number
 from arabic_agent_eval.rules import AXES
@@ -24,10 +24,8 @@ if TYPE_CHECKING:
     from arabic_agent_eval.rows import GradedRow
     from arabic_agent_eval.tools import Call
 
-_COMPARED = 400  # characters of a value that are compared letter by letter
 _SLOTS = 50  # calls that are shown
 _ARGUMENTS = 100  # arguments of a call that are shown
-_NAMED = 6  # differing characters that are named
 
 
 def print_row(row: GradedRow, pairs: list[tuple[int | None, int | None]], console: Console) -> None:
@@ -41,6 +39,8 @@ def print_row(row: GradedRow, pairs: list[tuple[int | None, int | None]], consol
     dialect = f" · {row.dialect}" if row.dialect else ""
     epoch = f" · epoch {row.epoch}" if row.epoch else ""
     console.print(Text(safe(f"{row.item_id} · {row.category}{dialect}{epoch}", console), style="bold"))
+    for line in _told(row):
+        console.print(Text(safe(line[:COMPARED], console), style="dim"))
     if row.instruction:
         console.print(Text(safe(row.instruction, console)))
     if row.total is None:
@@ -48,7 +48,7 @@ def print_row(row: GradedRow, pairs: list[tuple[int | None, int | None]], consol
         return
     console.print(Text(f"Score {number(row.total)}: {_axes(row)}"))
     if row.said:
-        console.print(Text(f"The model said: {safe(row.said[:_COMPARED], console)}", style="italic"))
+        console.print(Text(f"The model said: {safe(row.said[:COMPARED], console)}", style="italic"))
     actual = row.actual_calls or []
     for place, other in pairs[:_SLOTS]:
         expected_call = None if place is None else row.expected_calls[place]
@@ -58,6 +58,16 @@ def print_row(row: GradedRow, pairs: list[tuple[int | None, int | None]], consol
         console.print(f"\n… and {len(pairs) - _SLOTS:,} more calls.")
     if not pairs:
         console.print("Nothing was expected and nothing was called.")
+
+
+def _told(row: GradedRow) -> list[str]:
+    """What the model knew besides the instruction: the context, and earlier messages."""
+    context = row.context if isinstance(row.context, dict) else {}
+    lines = [f"{name}: {value if isinstance(value, str) else _written(value)}" for name, value in context.items()]
+    for message in row.messages if isinstance(row.messages, list) else ():
+        said = message.get("content") or message.get("tool_calls") or ""
+        lines.append(f"{message.get('role', '?')}: {said if isinstance(said, str) else _written(said)}")
+    return lines
 
 
 def _print_pair(
@@ -78,7 +88,7 @@ def _print_pair(
     )
     whole = [loss for loss in losses if loss.argument is None]
     if actual is not None and actual.error is not None:
-        console.print(Text(f"   sent: {safe(_written(actual.raw)[:_COMPARED], console)}"))
+        console.print(Text(f"   sent: {safe(_written(actual.raw)[:COMPARED], console)}"))
     elif actual is None or any(loss.cause in {"wrong_order", "missing_call"} for loss in whole):
         _print_apart(expected, actual, console)
     else:
@@ -93,7 +103,7 @@ def _print_pair(
             )
         )
     if (answered := _answered(row, expected, other)) is not None:
-        console.print(Text(f"   {safe(answered[:_COMPARED], console)}", style="dim"))
+        console.print(Text(f"   {safe(answered[:COMPARED], console)}", style="dim"))
 
 
 def _answered(row: GradedRow, expected: ExpectedCall | None, other: int | None) -> str | None:
@@ -121,7 +131,7 @@ def _print_apart(expected: ExpectedCall | None, actual: Call | None, console: Co
     """Two calls that do not belong together: their arguments are not compared."""
     for word, call in (("expected", expected), ("actual  ", actual)):
         if call is not None:
-            console.print(Text(f"       {word} {safe(_written(call.arguments)[:_COMPARED], console)}"))
+            console.print(Text(f"       {word} {safe(_written(call.arguments)[:COMPARED], console)}"))
 
 
 def _print_arguments(expected: ExpectedCall | None, actual: Call, losses: list[Loss], console: Console) -> None:
@@ -150,7 +160,7 @@ def _print_argument(
 ) -> None:
     if not losses and actual is not None:
         note = " (accepted)" if others and actual != expected else ""
-        console.print(Text(f"   = {safe(name, console)}: {safe(_written(actual)[:_COMPARED], console)}{note}"))
+        console.print(Text(f"   = {safe(name, console)}: {safe(_written(actual)[:COMPARED], console)}{note}"))
         return
     wanted, given = _written(losses[0].expected if losses else expected), _written(actual)
     left, right, named = compare_letters(wanted, given)
@@ -172,7 +182,7 @@ def _print_surplus(actual: Call, expected: ExpectedCall | None, console: Console
     for name, value in islice(extra.items(), _ARGUMENTS):
         note = " (not expected, ignored)" if expected is not None else ""
         console.print(
-            Text(f"   + {safe(name, console)}: {safe(_written(value)[:_COMPARED], console)}{note}", style="dim")
+            Text(f"   + {safe(name, console)}: {safe(_written(value)[:COMPARED], console)}{note}", style="dim")
         )
 
 
@@ -185,26 +195,14 @@ def compare_letters(expected: str, actual: str) -> tuple[str, str, str]:
 
     Texts longer than some hundred characters are cut; texts that share little are not marked.
     """
-    expected, actual = expected[:_COMPARED], actual[:_COMPARED]
-    matcher = difflib.SequenceMatcher(None, expected, actual, autojunk=False)
-    if matcher.ratio() < 0.5:  # noqa: PLR2004 - below half, marks hide more than they show
-        return expected, actual, ""
-    left, right, named = [], [], []
-    for kind, i, j, k, m in matcher.get_opcodes():
-        same = kind == "equal"
-        left.append(expected[i:j] if same or i == j else _marked(expected[i:j]))
-        right.append(actual[k:m] if same or k == m else _marked(actual[k:m]))
-        if not same:
-            named.append(f"{_names(expected[i:j])} → {_names(actual[k:m])}")
-    return "".join(left), "".join(right), "; ".join(named[:_NAMED])
+    stretches = align(expected, actual)
+    if not stretches:
+        return expected[:COMPARED], actual[:COMPARED], ""
+    left = "".join(text if same or not text else _marked(text) for same, text, _ in stretches)
+    right = "".join(text if same or not text else _marked(text) for same, _, text in stretches)
+    return left, right, "; ".join(differences(stretches))
 
 
 def _marked(text: str) -> str:
     """A stretch in brackets; a mark that would hang on the bracket gets a dotted circle to stand on."""
     return f"[\u25cc{text}]" if unicodedata.combining(text[0]) else f"[{text}]"
-
-
-def _names(text: str) -> str:
-    if not text:
-        return "nothing"
-    return " ".join(f"U+{ord(char):04X} {unicodedata.name(char, '')}".strip() for char in text[:_NAMED])

@@ -6,14 +6,24 @@ import html
 import re
 from typing import TYPE_CHECKING
 
-from arabic_agent_eval.reports.wording import AXIS_WORDS, argument_names, coverage_line, number
+from arabic_agent_eval.reports.wording import (
+    AXIS_WORDS,
+    argument_names,
+    attempts_shown,
+    coverage_line,
+    interval,
+    not_arabic_line,
+    number,
+    score_line,
+)
 from arabic_agent_eval.rules import AXES
 from arabic_agent_eval.text import name_invisible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from arabic_agent_eval.summary import Group, Summary
+    from arabic_agent_eval.uncertainty import Repeats, Uncertainty
 
 _MARKS = re.compile(r"([\\`*_{}\[\]()#+!|~<>@-])")
 
@@ -24,13 +34,15 @@ def plain(text: str) -> str:
     return html.escape(_MARKS.sub(r"\\\1", shown), quote=False).replace("\\&lt;", "&lt;").replace("\\&gt;", "&gt;")
 
 
-def markdown(summary: Summary, title: str = "") -> str:
+def markdown(summary: Summary, title: str = "", known: Uncertainty | None = None) -> str:
     """The whole summary as one Markdown document.
 
     Args:
         summary: the numbers.
         title: what was graded, for the head.
+        known: how far the numbers can be trusted.
     """
+    ends = None if known is None else known.intervals
     coverage, right = summary.coverage, summary.right_function
     reasons = {plain(reason): count for reason, count in summary.unscored_reasons.items()}
     covered = coverage_line(coverage.scored, coverage.total, reasons, summary.worst_case)
@@ -38,37 +50,56 @@ def markdown(summary: Summary, title: str = "") -> str:
         f"{covered}. Right function in {right['right']:,} of {right['of']:,} answers; "
         f"exact match {number(summary.exact_match)}."
     )
-    score = f"{number(summary.overall)} ({summary.grade or 'nothing scored'})"
+    score = score_line(summary)
+    if ends is not None and ends.overall is not None:
+        head = f"95 % interval of the score: {interval(ends.overall)}. {head}"
     parts = [
         f"# {plain(title) or 'Arabic agent evaluation'}: {score}",
         head,
         "## Categories",
-        _groups(summary.categories, weights=True),
+        _groups(summary.categories, None if ends is None else ends.categories, weights=True),
         "## Dialects",
-        _groups(summary.dialects, weights=False),
+        _groups(summary.dialects, None if ends is None else ends.dialects, weights=False),
     ]
+    if known is not None and known.repeated:
+        parts += ["## Asked several times", _repeats(known.repeated)]
     if summary.not_arabic:
-        parts.append(f"{summary.not_arabic:,} of these items expect nothing Arabic and count 1 under Arabic kept.")
+        parts.append(not_arabic_line(summary.not_arabic))
     if summary.lost is not None:
         parts += ["## Where the points went", _losses(summary)]
     parts.append(f"Signature: `{name_invisible(summary.signature, spaces=True).replace('`', '')}`")
     return "\n\n".join(parts) + "\n"
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    align = ["---", *("---:" for _ in head[1:])]
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], words: int = 1) -> str:
+    """A Markdown table; the first columns hold words, and the others, which stand to the right, numbers."""
+    align = ["---" if place < words else "---:" for place, _ in enumerate(head)]
     return "\n".join("| " + " | ".join(row) + " |" for row in (head, align, *rows))
 
 
-def _groups(groups: dict[str, Group], *, weights: bool) -> str:
-    head = ["", "n", "score", *(AXIS_WORDS[axis] for axis in AXES[:3]), *(["weight"] if weights else [])]
+def _repeats(repeats: Sequence[Repeats]) -> str:
+    note = "An exact answer in one of k askings at least (pass@k), and in all k (pass^k)."
+    shown = attempts_shown(repeats[-1].k)
+    rows = [
+        [str(one.k), f"{one.n:,}", *(text for found in (one.pass_at_k, one.pass_hat_k)
+                                     for text in (number(found.estimate), interval((found.low, found.high))))]
+        for one in repeats if one.k in shown
+    ]  # fmt: skip
+    return note + "\n\n" + table(["k", "n", "pass@k", "95 %", "pass^k", "95 %"], rows)
+
+
+def _groups(groups: dict[str, Group], ends: Mapping[str, tuple[float, float]] | None, *, weights: bool) -> str:
+    axes, own = [AXIS_WORDS[axis] for axis in AXES[:3]], ["95 %"] if ends is not None else []
+    head = ["", "n", "score", *own, *axes, *(["weight"] if weights else [])]
     rows = []
     for name, group in groups.items():
-        row = [plain(name), f"{group.n:,}", number(group.score), *(number(getattr(group, a)) for a in AXES[:3])]
+        row = [plain(name), f"{group.n:,}", number(group.score)]
+        row += [interval(ends.get(name))] if ends is not None else []
+        row += [number(getattr(group, axis)) for axis in AXES[:3]]
         if weights:
             row.append("–" if group.weight is None else f"{group.weight:g}")
         rows.append(row)
-    return _table(head, rows)
+    return table(head, rows)
 
 
 def _losses(summary: Summary) -> str:
@@ -82,4 +113,4 @@ def _losses(summary: Summary) -> str:
         example = [plain(examples[0].expected), plain(examples[0].actual)] if examples else ["", ""]
         rows.append([plain(cause), number(points), plain(argument_names(names)), *example])
     note = f"Points of the score; all causes sum to 1 − {number(summary.overall)}."
-    return note + "\n\n" + _table(["cause", "points", "where (how often)", "an example: expected", "actual"], rows)
+    return note + "\n\n" + table(["cause", "points", "where (how often)", "an example: expected", "actual"], rows)

@@ -8,15 +8,27 @@ from rich.box import SIMPLE
 from rich.table import Table
 from rich.text import Text
 
-from arabic_agent_eval.reports.wording import AXIS_WORDS, argument_names, coverage_line, number
+from arabic_agent_eval.reports.wording import (
+    AXIS_WORDS,
+    argument_names,
+    attempts_shown,
+    coverage_line,
+    interval,
+    not_arabic_line,
+    number,
+    score_line,
+)
 from arabic_agent_eval.rules import AXES
 from arabic_agent_eval.text import has_arabic, name_invisible
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from rich.console import Console
 
     from arabic_agent_eval.summary import Group, Summary
     from arabic_agent_eval.tally import Example
+    from arabic_agent_eval.uncertainty import Repeats, Uncertainty
 
 _FIRST_STRONG_ISOLATE, _POP_ISOLATE = "\u2068", "\u2069"
 _CAUSES_SHOWN = 16
@@ -30,24 +42,38 @@ def safe(text: str, console: Console) -> str:
     return shown
 
 
-def print_summary(summary: Summary, console: Console) -> None:
-    """Print the score, the groups, and where the points went."""
-    _print_head(summary, console)
-    console.print(_groups("Category", summary.categories, console, weights=True))
-    console.print(_groups("Dialect", summary.dialects, console, weights=False))
-    _print_applicable(summary, console)
-    if summary.lost is not None:
-        _print_losses(summary, console)
+def print_summary(summary: Summary, console: Console, known: Uncertainty | None = None) -> None:
+    """Print the score, the groups, and where the points went; with how far that can be trusted, where it is known."""
+    _print_head(summary, console, known)
+    if summary.overall is not None:
+        _print_groups(summary, console, known)
     console.print(Text(f"Signature  {name_invisible(summary.signature, spaces=True)}", style="dim"), soft_wrap=True)
 
 
-def _print_head(summary: Summary, console: Console) -> None:
+def _print_groups(summary: Summary, console: Console, known: Uncertainty | None) -> None:
+    ends = None if known is None else known.intervals
+    console.print(
+        _groups("Category", summary.categories, console, None if ends is None else ends.categories, weights=True)
+    )
+    console.print(_groups("Dialect", summary.dialects, console, None if ends is None else ends.dialects, weights=False))
+    if known is not None and known.repeated:
+        _print_repeats(known.repeated, console)
+    _print_applicable(summary, console)
+    if summary.lost is not None:
+        _print_losses(summary, console)
+
+
+def _print_head(summary: Summary, console: Console, known: Uncertainty | None) -> None:
     head = Text("Score  ", style="bold")
-    head.append(f"{number(summary.overall)} ({summary.grade or 'nothing scored'})", style="bold cyan")
+    head.append(score_line(summary), style="bold cyan")
+    if known is not None and known.intervals.overall is not None:
+        head.append(f"  95 %: {interval(known.intervals.overall)}")
     console.print(head)
     coverage = summary.coverage
     reasons = _safe_keys(summary.unscored_reasons)
     console.print(Text(coverage_line(coverage.scored, coverage.total, reasons, summary.worst_case)))
+    if summary.overall is None:
+        return
     right = summary.right_function
     console.print(
         Text(f"Right function in {right['right']:,} of {right['of']:,} answers; exact match ")
@@ -59,22 +85,45 @@ def _print_head(summary: Summary, console: Console) -> None:
 def _print_applicable(summary: Summary, console: Console) -> None:
     """Preservation is 1 where nothing Arabic was expected (ruling 10), and a reader must know how often."""
     if summary.not_arabic:
-        note = f"{summary.not_arabic:,} of these items expect nothing Arabic and count 1 under Arabic kept.\n"
-        console.print(Text(note, style="dim"))
+        console.print(Text(f"{not_arabic_line(summary.not_arabic)}\n", style="dim"))
 
 
 def _safe_keys(reasons: dict[str, int]) -> dict[str, int]:
     return {name_invisible(reason, spaces=True): count for reason, count in reasons.items()}
 
 
-def _groups(title: str, groups: dict[str, Group], console: Console, *, weights: bool) -> Table:
+def _print_repeats(repeats: Sequence[Repeats], console: Console) -> None:
+    console.print("Asked several times: an exact answer in one of k askings at least, and in all k")
+    table = Table(box=SIMPLE, pad_edge=False, header_style="bold")
+    for column in ("k", "n", "pass@k", "95 %", "pass^k", "95 %"):
+        table.add_column(column, justify="right", no_wrap=True)
+    shown = attempts_shown(repeats[-1].k)
+    for one in repeats:
+        if one.k in shown:
+            cells = [text for found in (one.pass_at_k, one.pass_hat_k)
+                     for text in (number(found.estimate), interval((found.low, found.high)))]  # fmt: skip
+            table.add_row(str(one.k), f"{one.n:,}", *cells)
+    console.print(table)
+
+
+def _groups(
+    title: str,
+    groups: dict[str, Group],
+    console: Console,
+    ends: Mapping[str, tuple[float, float]] | None,
+    *,
+    weights: bool,
+) -> Table:
     table = Table(box=SIMPLE, pad_edge=False, title_justify="left", header_style="bold")
     table.add_column(title, overflow="fold")
-    columns = ["n", "score", *(AXIS_WORDS[axis] for axis in AXES[:3]), *(["weight"] if weights else [])]
+    axes, own = [AXIS_WORDS[axis] for axis in AXES[:3]], ["95 %"] if ends is not None else []
+    columns = ["n", "score", *own, *axes, *(["weight"] if weights else [])]
     for column in columns:
         table.add_column(column, justify="right", no_wrap=True)
     for name, group in groups.items():
-        cells = [f"{group.n:,}", number(group.score), *(number(getattr(group, axis)) for axis in AXES[:3])]
+        cells = [f"{group.n:,}", number(group.score)]
+        cells += [interval(ends.get(name))] if ends is not None else []
+        cells += [number(getattr(group, axis)) for axis in AXES[:3]]
         if weights:
             cells.append(f"{group.weight:g}" if group.weight is not None else "–")
         table.add_row(Text(safe(name, console)), *cells)

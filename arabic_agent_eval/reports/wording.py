@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from arabic_agent_eval.summary import Summary
 
 AXIS_WORDS: Final = {
     "function_selection": "function",
@@ -24,11 +27,63 @@ def coverage_line(scored: int, total: int, reasons: dict[str, int], worst_case: 
     line = f"{scored:,} of {total:,} answers judged"
     if not reasons:
         return line
-    line += "; unscored: " + ", ".join(f"{count:,} × {reason}" for reason, count in reasons.items())
-    return line if worst_case is None else f"{line}; counted as wrong: {number(worst_case)}"
+    line += "; unscored: " + ", ".join(f"{count:,} × {reason.rstrip('.')}" for reason, count in reasons.items())
+    return line if worst_case is None else f"{line}; with these counted as wrong the score is {number(worst_case)}"
+
+
+def score_line(summary: Summary) -> str:
+    """The score and its letter, which means little while answers are missing."""
+    if summary.overall is None:
+        return "– (nothing scored)"
+    incomplete = ", incomplete" if summary.coverage.unscored else ""
+    return f"{number(summary.overall)} ({summary.grade}{incomplete})"
+
+
+def not_arabic_line(items: int) -> str:
+    """How Arabic preservation counts where nothing Arabic was expected (rulings 10, 15)."""
+    return (
+        f"{items:,} of these items expect nothing Arabic: their calls count 1 under Arabic kept, missing and extra "
+        "calls 0."
+    )
 
 
 def argument_names(names: dict[str, int], most: int = 4) -> str:
     """The arguments in which a cause occurred, the most frequent first."""
     shown = [f"{name} ×{times}" for name, times in list(names.items())[:most]]
     return ", ".join(shown) + (", …" if len(names) > most else "")
+
+
+_NARROW = 0.02
+
+
+def interval(ends: tuple[float, float] | None) -> str:
+    """The two ends with two decimals, or four where they are close together; a dash where there is none."""
+    return "–" if ends is None else "–".join(f"{end:.{_decimals(*ends)}f}" for end in ends)
+
+
+def signed(value: float, decimals: int = 4) -> str:
+    """A difference with its sign; 0 has none."""
+    size = f"{abs(value):.{decimals}f}"
+    return size if not float(size) else f"{'−' if value < 0 else '+'}{size}"
+
+
+def signed_interval(low: float, high: float) -> str:
+    """The two ends of the interval of a difference; an end that is not 0 is never shown as 0."""
+    vanishes = any(0 < abs(end) < 0.005 for end in (low, high))  # noqa: PLR2004 - what two decimals show as 0
+    decimals = 4 if vanishes else _decimals(low, high)
+    return f"{signed(low, decimals)} to {signed(high, decimals)}"
+
+
+def _decimals(low: float, high: float) -> int:
+    return 4 if high - low < _NARROW else 2
+
+
+def probability(p_value: float | None) -> str:
+    """A p-value with four decimals; what is smaller is not 0."""
+    return "–" if p_value is None else "< 0.0001" if p_value < 0.00005 else f"{p_value:.4f}"  # noqa: PLR2004
+
+
+def attempts_shown(most: int) -> set[int]:
+    """Which k a table of repeated attempts shows, of all up to the most: 1, 2, 5, 10, 20 and so on, and the last."""
+    few = 10
+    return {k for k in range(1, most + 1) if k <= few or k == most or int(str(k).rstrip("0")) in {1, 2, 5}}

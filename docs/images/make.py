@@ -18,7 +18,9 @@ from arabic_agent_eval.regrading import grade_run
 from arabic_agent_eval.reports.figures import print_figures
 from arabic_agent_eval.reports.terminal import print_summary
 from arabic_agent_eval.runs import Run
+from arabic_agent_eval.scores import Sheet
 from arabic_agent_eval.summary import summarize
+from arabic_agent_eval.uncertainty import uncertainty
 
 WIDTH = 112
 
@@ -28,8 +30,10 @@ def print_run(console: Console) -> None:
     subprocess.run([sys.executable, "-m", "arabic_agent_eval", "run"], check=True, capture_output=True)
     [folder] = Path("runs").iterdir()
     run = Run.read(folder)
-    batch, figures = grade_run(run)
-    print_summary(summarize(batch.tally, due=batch.due, signature=batch.signature, rules="canonical"), console)
+    sheet = Sheet()
+    batch, figures = grade_run(run, each=sheet.add)
+    summary = summarize(batch.tally, due=batch.due, signature=batch.signature, rules="canonical")
+    print_summary(summary, console, uncertainty(sheet.scores(figures.model, figures.run)))
     print_figures(figures, console)
 
 

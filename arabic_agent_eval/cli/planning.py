@@ -1,0 +1,200 @@
+"""What a run is to ask: a new one from its options, an old one from its manifest; checked before anything is made."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from arabic_agent_eval.cli import steps
+from arabic_agent_eval.errors import UsageError
+
+if TYPE_CHECKING:
+    from arabic_agent_eval.items import Category
+    from arabic_agent_eval.runs import Asked, Run
+
+DEFAULT_SET, DEFAULT_MODEL = "starter", "baseline"
+
+
+def plan_new(
+    folder: Path | None, given: dict[str, Any], items: str | None, tools: str | None, limit: int | None, system: str
+) -> tuple[Asked, Callable[[], Run]]:
+    """What a new run asks, and something that makes its folder."""
+    from arabic_agent_eval.models.catalogue import base_address, ignored_settings
+    from arabic_agent_eval.runs import Asked, Run, fingerprint_of
+    from arabic_agent_eval.strictjson import replace_surrogates
+
+    name = given["model"] or DEFAULT_MODEL
+    if replace_surrogates(name) != name:
+        raise UsageError(f"the name of the model, {name[:60]!r}, is not UTF-8 text.")
+    address = base_address(name, given["base_url"])
+    item_set, registry, fingerprint = _material(items or DEFAULT_SET, tools, limit)
+    for setting in sorted(ignored_settings(name)):
+        if given.get(setting):
+            option = "parameter" if setting == "parameters" else setting.replace("_", "-")
+            steps.say(f"{name.partition('/')[0]} has no setting --{option}; it has no effect.")
+    asked = Asked(
+        items=item_set.name,
+        fingerprint=fingerprint,
+        count=len(item_set),
+        tools=fingerprint_of(registry),
+        model=name,
+        address=address,
+        system=system if given["system"] is None else given["system"],
+        tool_language=_language(given["tool_language"] or "both"),
+        written=bool(given["written"]),
+        temperature=given["temperature"],
+        seed=given["seed"],
+        max_tokens=given["max_tokens"],
+        parameters=given["parameters"] or {},
+        epochs=given["epochs"] or 1,
+        max_turns=given["max_turns"] or 10,
+    )
+    now = datetime.now(UTC)
+
+    def make() -> Run:
+        where = folder or _free_folder(now, name)
+        return Run.create(where, asked, item_set, registry, created=now.isoformat(timespec="seconds"))
+
+    return asked, make
+
+
+def plan_resumed(
+    folder: Path, given: dict[str, Any], items: str | None, tools: str | None, limit: int | None
+) -> tuple[Asked, Callable[[], Run]]:
+    """What an old run asks, and something that gives it; whatever is given must be what it asked."""
+    from arabic_agent_eval.runs import Run, fingerprint_of
+
+    opened = Run.read(folder)
+    asked = opened.manifest.asked
+    now: dict[str, Any] = {name: value for name, value in given.items() if value is not None and name != "base_url"}
+    if given["base_url"] is not None:
+        now["address"] = given["base_url"]
+    if items is not None or tools is not None or limit is not None:
+        source = items if items is not None else str(folder / "items.jsonl")
+        beside = tools if tools is not None or items is not None else str(folder / "tools.json")
+        item_set, registry, fingerprint = _material(source, beside, limit)
+        now |= {"fingerprint": fingerprint, "count": len(item_set), "tools": fingerprint_of(registry)}
+    if "tool_language" in now:
+        _language(now["tool_language"])
+    differences = asked.differences(msgspec.structs.replace(asked, **now))
+    if differences:
+        raise UsageError(
+            f"{folder} asked something else, and answers to different questions are not one run: "
+            f"{'; '.join(differences)}. Leave the option out, or start a new run."
+        )
+    return asked, lambda: opened
+
+
+def how_many(run: Run) -> str:
+    """How many items there are to ask."""
+    due = len(run.items) * run.manifest.asked.epochs
+    answered = sum(is_answer for _, is_answer in run.places().values())
+    named = "1 item" if due == 1 else f"{due:,} items"
+    return f"{due - answered:,} of {named}" if answered else named
+
+
+def look_over(items: str, tools: str | None, declared: Mapping[str, Category]) -> str:
+    """What would make answers worthless, as a sentence; "" where nothing was found.
+
+    Raises:
+        UnknownCategory: an item's category has no weight.
+    """
+    from arabic_agent_eval.checks import check_items
+    from arabic_agent_eval.summary import weight_of
+
+    item_set = steps.items(items)
+    for category in {item.category for item in item_set.values()}:
+        weight_of(category, declared)
+    findings = [one for one in check_items(item_set.values(), steps.registry(items, tools))
+                if one.rule != "unknown_category"]  # fmt: skip
+    if not findings:
+        return ""
+    count = "1 finding makes" if len(findings) == 1 else f"{len(findings):,} findings make"
+    return f"{count} items unfair or unanswerable; 'aae data check {items}' names them."
+
+
+def resuming(folder: Path, options: Mapping[str, object] = {}) -> str:
+    """The command that goes on with a run, with the options of the asking, which no manifest holds."""
+    given = [f"--{name} {shlex.quote(str(value))}" for name, value in options.items() if value is not None]
+    return " ".join([f"aae run --resume {shlex.quote(str(folder))}", *given])
+
+
+def _material(items: str, tools: str | None, limit: int | None) -> tuple[Any, bytes, str]:
+    """The items, their registry as JSON, and the fingerprint of the items."""
+    from arabic_agent_eval.bundled import find_tools
+    from arabic_agent_eval.runs import fingerprint_of
+
+    item_set = steps.items(items)
+    if limit is not None:
+        item_set = item_set.first(limit)
+    steps.registry(items, tools)  # which refuses what is no registry
+    path = find_tools(items, tools)
+    registry = b"[]\n" if path is None else path.read_bytes()
+    named = {name for item in item_set.values() if item.tools is None for name in item.available_functions}
+    unknown = named - set(steps.registry(items, tools))
+    if unknown:
+        shown = ", ".join(sorted(unknown)[:5])
+        raise UsageError(
+            f"{items}: {len(unknown)} of the tools that items name are in no registry ({shown}); name it with --tools."
+        )
+    return item_set, registry, fingerprint_of(b"".join(item_set.lines()))
+
+
+def _free_folder(now: datetime, model: str) -> Path:
+    import re
+
+    base = Path("runs") / f"{now:%Y%m%d-%H%M%S}-{re.sub(r'[^A-Za-z0-9._-]+', '-', model)[:60]}"
+    found, number = base, 1
+    while found.exists():
+        number += 1
+        found = base.with_name(f"{base.name}-{number}")
+    return found
+
+
+def _language(name: str) -> Any:
+    from arabic_agent_eval.asking import TOOL_LANGUAGES
+
+    if name not in TOOL_LANGUAGES:
+        raise UsageError(f"--tool-language is {name!r}; choose one of {', '.join(TOOL_LANGUAGES)}.")
+    return name
+
+
+def text_of(path: Path) -> str:
+    """A file of text.
+
+    Raises:
+        DataError: it cannot be read.
+        UsageError: it is not UTF-8.
+    """
+    from arabic_agent_eval.files import open_lines
+
+    with open_lines(path) as stream:
+        data = stream.read()
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise UsageError(f"{path} is not UTF-8 text.") from None
+
+
+def parameters_of(given: list[str] | None) -> dict[str, Any] | None:
+    """``NAME=JSON`` as an object; what is not JSON is text."""
+    from arabic_agent_eval.strictjson import MalformedJSON, decode, replace_surrogates
+
+    if not given:
+        return None
+    found: dict[str, Any] = {}
+    for entry in given:
+        name, mark, text = entry.partition("=")
+        if not name or not mark:
+            raise UsageError(f"--parameter {entry[:60]!r}: write NAME=JSON.")
+        try:
+            found[name] = decode(text)
+        except MalformedJSON:
+            found[name] = text
+    cleaned: dict[str, Any] = replace_surrogates(found)
+    return cleaned

@@ -1,0 +1,270 @@
+"""A report as one HTML file that opens offline and can be read without a script, in English, Arabic or both.
+
+Every text from a model or a file is escaped by the template engine, and before that everything invisible in it is named
+(:func:`_harmless`), whatever the template does with it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from arabic_agent_eval._version import __version__
+from arabic_agent_eval.models.catalogue import BASELINE
+from arabic_agent_eval.reports.evidence import Absent, Evidence
+from arabic_agent_eval.reports.html_charts import Bar, Span, percent, printed, shade, span, stack, two_decimals
+from arabic_agent_eval.reports.html_gallery import Card, apportion, card_of, lost_units, pieces
+from arabic_agent_eval.reports.html_words import NAMES, Language, Wording
+from arabic_agent_eval.reports.wording import argument_names, number
+from arabic_agent_eval.rules import AXES
+from arabic_agent_eval.summary import NO_DIALECT
+from arabic_agent_eval.text import has_arabic, name_invisible
+
+if TYPE_CHECKING:
+    from arabic_agent_eval.items import Category
+    from arabic_agent_eval.scores import Scores
+    from arabic_agent_eval.summary import Group, Summary
+    from arabic_agent_eval.uncertainty import Intervals, Uncertainty
+
+BOTH: Final[tuple[Language, ...]] = ("en", "ar")
+_TOOLS = 60  # rows of the table of tools
+_INSTEAD = 8  # names in one of its cells
+_LONGEST_NAME = 80  # characters of a tool's, an item's or a group's name
+
+Ends = tuple[float, float]
+
+
+class GroupRow(NamedTuple):
+    """A row of the table of intervals; ``kind`` says how the name is to be put in words."""
+
+    kind: str
+    name: str
+    n: int | None
+    weight: float | None
+    score: float
+    ends: Ends | None
+    span: Span
+    axes: list[float | None]
+
+
+class Cell(NamedTuple):
+    """A cell of the table of dialects and categories; no score where there are no items."""
+
+    score: float | None
+    n: int
+
+
+class LossRow(NamedTuple):
+    """A cause with its printed units, by axis, and the bar of these."""
+
+    cause: str
+    units: int
+    by_axis: dict[str, int]
+    bars: list[Bar]
+    arguments: str
+
+
+class Losses(NamedTuple):
+    """Where the points went; rows, columns and the sum add up as printed."""
+
+    axes: list[str]
+    rows: list[LossRow]
+    by_axis: dict[str, int]
+    units: int
+
+
+class Filter(NamedTuple):
+    """A choice that narrows the failures: its values, each with the token that the cards carry."""
+
+    key: str
+    tokens: dict[str, str]
+
+
+def html_page(
+    summary: Summary,
+    evidence: Evidence,
+    *,
+    scores: Scores,
+    known: Uncertainty,
+    title: str = "",
+    languages: Sequence[Language] = BOTH,
+    categories: Mapping[str, Category] | None = None,
+) -> str:
+    """The whole report as one HTML document.
+
+    Args:
+        summary: the numbers.
+        evidence: has seen every row.
+        scores: of the single items.
+        known: how far the numbers can be trusted.
+        title: what was graded; the name of the scores by default.
+        languages: one page for each, the first one is shown at the beginning.
+        categories: declared categories, for their Arabic names.
+    """
+    cards = [card_of(row) for row in evidence.failures]
+    filters = _filters(cards)
+    environment = _environment()
+    script = _script(environment)
+    confusions = evidence.confusions()
+    return environment.get_template("report.html.j2").render(
+        summary=summary,
+        title=title or scores.name,
+        figures=scores.figures,
+        is_baseline=scores.figures is not None and scores.figures.model == BASELINE,
+        intervals=known.intervals,
+        repeated=known.repeated,
+        groups=_groups(summary, known.intervals),
+        heat=_heat(summary, scores),
+        losses=_losses(summary),
+        confusions=confusions[:_TOOLS],
+        tools_hidden=max(len(confusions) - _TOOLS, 0),
+        cards=cards,
+        tags=[_tags(card, filters) for card in cards],
+        filters=[one for one in filters if len(one.tokens) > 1],
+        failed=evidence.failed,
+        wordings=[Wording(language, categories) for language in languages],
+        names=NAMES,
+        version=__version__,
+        script=script,
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+    )
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("arabic_agent_eval.reports"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_harmless,
+    )
+    environment.filters |= {
+        "pieces": pieces,
+        "number": number,
+        "points": printed,
+        "percent": percent,
+        "two_decimals": two_decimals,
+        "shade": shade,
+        "language": lambda text: "ar" if has_arabic(text) else "en",
+    }
+    environment.globals |= {
+        "AXES": AXES,
+        "NOTHING": Absent.NOTHING,
+        "UNREADABLE": Absent.UNREADABLE,
+        "LONGEST_NAME": _LONGEST_NAME,
+        "INSTEAD": _INSTEAD,
+    }
+    return environment
+
+
+def _harmless(value: Any) -> Any:
+    """What a template prints: text with everything invisible named; what the template itself made stays."""
+    return name_invisible(value, spaces=True) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _script(environment: Environment) -> Markup:
+    """The one script, which holds nothing from elsewhere; line ends as the browser will hash them."""
+    assert environment.loader is not None  # noqa: S101 - it was given one
+    source, _, _ = environment.loader.get_source(environment, "filter.js")
+    return Markup("\n".join(source.splitlines()))  # noqa: S704 - a file of this package
+
+
+def _groups(summary: Summary, intervals: Intervals) -> dict[str, list[GroupRow]]:
+    """The rows of the table of intervals by heading."""
+    found: dict[str, list[GroupRow]] = {}
+    if summary.overall is not None:
+        axes = [summary.axes[axis] for axis in AXES[:3]]
+        of_all = sum(group.n for group in summary.categories.values())
+        found["overall"] = [
+            _row("overall", "", of_all, None, summary.overall, intervals.overall, axes),
+        ]
+    found["categories"] = _rows("category", summary.categories, intervals.categories)
+    found["dialects"] = _rows("dialect", summary.dialects, intervals.dialects)
+    found["axes"] = [
+        _row("axis", axis, None, None, value, intervals.axes.get(axis), [])
+        for axis, value in summary.axes.items()
+        if value is not None
+    ]
+    return {heading: rows for heading, rows in found.items() if rows}
+
+
+def _rows(kind: str, groups: Mapping[str, Group], ends: Mapping[str, Ends]) -> list[GroupRow]:
+    return [
+        _row(kind, name, one.n, one.weight, one.score, ends.get(name), [getattr(one, axis) for axis in AXES[:3]])
+        for name, one in groups.items()
+    ]
+
+
+def _row(
+    kind: str,
+    name: str,
+    n: int | None,
+    weight: float | None,
+    score: float,
+    ends: Ends | None,
+    axes: list[float | None],
+) -> GroupRow:
+    return GroupRow(kind, name, n, weight, score, ends, span(score, ends), axes)
+
+
+def _heat(summary: Summary, scores: Scores) -> dict[str, dict[str, Cell]]:
+    """Dialect → category → mean of its items; only dialects and categories that something was scored in."""
+    members: dict[tuple[str, str], list[float]] = {}
+    for item in scores.judged():
+        members.setdefault((item.dialect or NO_DIALECT, item.category), []).append(item.mean)
+    return {
+        dialect: {category: _cell(members.get((dialect, category), [])) for category in summary.categories}
+        for dialect in summary.dialects
+    }
+
+
+def _cell(means: list[float]) -> Cell:
+    return Cell(sum(means) / len(means) if means else None, len(means))
+
+
+def _losses(summary: Summary) -> Losses | None:
+    """Printed points that add up: causes to 1 − score, the axes of a cause to the cause; None without causes."""
+    if summary.lost is None or summary.lost_by_axis is None or summary.overall is None:
+        return None
+    units = lost_units(summary.overall)
+    shares = dict(zip(summary.lost, apportion(list(summary.lost.values()), units), strict=True))
+    axes = [axis for axis in AXES if any(axis in found for found in summary.lost_by_axis.values())]
+    longest = max(shares.values(), default=0) or 1
+    rows, by_axis = [], dict.fromkeys(axes, 0)
+    for cause, share in shares.items():
+        parts = summary.lost_by_axis[cause]
+        printed_parts = dict(zip(parts, apportion(list(parts.values()), share), strict=True))
+        for axis, part in printed_parts.items():
+            by_axis[axis] += part
+        names = argument_names((summary.lost_arguments or {}).get(cause, {}))
+        rows.append(LossRow(cause, share, printed_parts, stack(printed_parts, longest), names))
+    return Losses(axes, rows, by_axis, units)
+
+
+def _filters(cards: Sequence[Card]) -> list[Filter]:
+    """What the failures can be narrowed by, with the values that occur."""
+    values: dict[str, list[str]] = {
+        "category": [card.row.category for card in cards],
+        "dialect": [card.row.dialect or NO_DIALECT for card in cards],
+        "cause": [cause for card in cards for cause in card.causes],
+        "tool": [tool for card in cards for tool in card.tools],
+    }
+    return [
+        Filter(key, {value: f"{key}-{place}" for place, value in enumerate(sorted(set(found)))})
+        for key, found in values.items()
+    ]
+
+
+def _tags(card: Card, filters: Sequence[Filter]) -> str:
+    """The tokens that a card carries."""
+    category, dialect, cause, tool = (one.tokens for one in filters)
+    tokens = [category[card.row.category], dialect[card.row.dialect or NO_DIALECT]]
+    tokens += [cause[name] for name in card.causes]
+    tokens += [tool[name] for name in card.tools]
+    return " ".join(tokens)
