@@ -46,10 +46,14 @@ WORDS: Final[dict[str, tuple[str, str]]] = {
     "rules": ("Rules", "القواعد"),
     "signature": ("Signature", "التوقيع"),
     "not_arabic": (
-        "Items that expect nothing Arabic: {n}. Their calls count 1 under Arabic preservation, "
-        "missing and extra calls 0.",
-        "البنود التي لا يُتوقع فيها أي نص عربي: {n}. تنال استدعاءاتها 1 في الحفاظ على العربية، "
-        "وينال الاستدعاء الناقص أو الزائد 0.",
+        (
+            "Items that expect nothing Arabic: {n}. Their calls count 1 under Arabic preservation, "
+            "missing and extra calls 0."
+        ),
+        (
+            "البنود التي لا يُتوقع فيها أي نص عربي: {n}. تنال استدعاءاتها 1 في الحفاظ على العربية، "
+            "وينال الاستدعاء الناقص أو الزائد 0."
+        ),
     ),
     "baseline_note": (
         "The baseline is a set of rules, written with the bundled items in view; its score there proves little.",
