@@ -11,6 +11,7 @@ from arabic_agent_eval._version import __version__
 from arabic_agent_eval.cli.comparing import compare
 from arabic_agent_eval.cli.data import data
 from arabic_agent_eval.cli.grading import grade, report, show
+from arabic_agent_eval.cli.ranking import leaderboard
 from arabic_agent_eval.cli.running import models, regrade, run
 
 app = typer.Typer(
@@ -32,6 +33,6 @@ def _root(
         raise typer.Exit
 
 
-for _command in (run, grade, report, compare, show, regrade, models):
+for _command in (run, grade, report, compare, leaderboard, show, regrade, models):
     app.command()(_command)
 app.add_typer(data, name="data")

@@ -1,0 +1,68 @@
+"""``aae leaderboard``."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from arabic_agent_eval.cli import steps
+from arabic_agent_eval.cli.guard import UNSCORED, guarded
+from arabic_agent_eval.cli.options import CategoriesOption, JsonOption, RuleName, RulesOption
+from arabic_agent_eval.errors import UsageError
+
+
+class TableLayout(StrEnum):
+    """How a leaderboard is laid out."""
+
+    TERMINAL = "terminal"
+    MARKDOWN = "markdown"
+    CSV = "csv"
+    JSON = "json"
+
+
+_BOM = b"\xef\xbb\xbf"
+
+
+@guarded
+def leaderboard(
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN…", help="Two or more run folders or graded rows, on the same items.")
+    ],
+    *,
+    rules: RulesOption = RuleName.CANONICAL,
+    categories: CategoriesOption = None,
+    layout: Annotated[
+        TableLayout, typer.Option("--format", help="terminal, markdown, csv or json.")
+    ] = TableLayout.TERMINAL,
+    as_json: JsonOption = False,
+    excel: Annotated[
+        bool, typer.Option("--excel", help="Begin CSV with a byte order mark, so that Excel reads it as UTF-8.")
+    ] = False,
+) -> None:
+    """Rank models on the same items: how many are better with certainty, scores, categories, dialects, costs."""
+    from arabic_agent_eval.leaderboard import leaderboard as rank
+    from arabic_agent_eval.rules import RULES
+    from arabic_agent_eval.scores import read_scores
+
+    layout = TableLayout.JSON if as_json else layout
+    if excel and layout is not TableLayout.CSV:
+        raise UsageError("--excel is about CSV; use it with --format csv.")
+    declared = steps.declared(categories)
+    found = rank([read_scores(path, rules=RULES[rules]) for path in runs], categories=declared)
+
+    from arabic_agent_eval.reports import leaderboard as report
+
+    if layout is TableLayout.TERMINAL:
+        report.print_leaderboard(found, steps.console())
+    elif layout is TableLayout.MARKDOWN:
+        steps.write(report.markdown_leaderboard(found).encode())
+    elif layout is TableLayout.CSV:
+        steps.write((_BOM if excel else b"") + report.csv_leaderboard(found).encode())
+    else:
+        steps.write(report.json_leaderboard(found))
+    if not found.complete:
+        steps.say("Some answers were not judged; each pair was compared on the items that both were judged on.")
+        raise typer.Exit(UNSCORED)
