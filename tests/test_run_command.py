@@ -258,3 +258,22 @@ def test_the_command_as_a_module(tmp_path):
 
     assert ended.returncode == 0
     assert json.loads(ended.stdout)["overall"] == 1.0
+
+
+def test_what_is_said_before_anything_is_asked(tmp_path):
+    """A category without a weight is refused before a request is sent; items that are unfair are pointed out."""
+    rows = rows_of(2)
+    odd = [{**rows[0], "category": "mine"}, rows[1]]
+    with FaultServer(Provider(rows)) as server:
+        refused = aae(*asking(server, material(tmp_path, odd), "--run", tmp_path / "run"))
+        seen = len(server.seen)
+
+    assert (refused.code, seen) == (2, 0)
+    assert "the category 'mine' has no declared weight" in refused.err
+    assert not (tmp_path / "run").exists()
+
+    wrong = {**rows[0]["expected_calls"][0], "arguments": {"zzz": "x"}}
+    unfair = [{**rows[0], "expected_calls": [wrong]}, *rows[1:]]
+    with FaultServer(Provider(rows)) as server:
+        warned = aae(*asking(server, material(tmp_path, unfair), "--run", tmp_path / "other"))
+    assert "items unfair or unanswerable; 'aae data check" in warned.err

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from arabic_agent_eval.runs import Asked, Run
 
 DEFAULT_SET, DEFAULT_MODEL = "starter", "baseline"
+_LOOKED_AT = 300  # items; more would take seconds before anything is asked
 
 
 def plan_new(
@@ -99,7 +100,7 @@ def how_many(run: Run) -> str:
 
 
 def look_over(items: str, tools: str | None, declared: Mapping[str, Category]) -> str:
-    """What would make answers worthless, as a sentence; "" where nothing was found.
+    """What would make answers worthless, as a sentence; "" where nothing was found in the first few hundred items.
 
     Raises:
         UnknownCategory: an item's category has no weight.
@@ -110,8 +111,9 @@ def look_over(items: str, tools: str | None, declared: Mapping[str, Category]) -
     item_set = steps.items(items)
     for category in {item.category for item in item_set.values()}:
         weight_of(category, declared)
-    findings = [one for one in check_items(item_set.values(), steps.registry(items, tools))
-                if one.rule != "unknown_category"]  # fmt: skip
+    looked_at = item_set.first(_LOOKED_AT).values()
+    registry = steps.registry(items, tools)
+    findings = [one for one in check_items(looked_at, registry) if one.rule != "unknown_category"]
     if not findings:
         return ""
     count = "1 finding makes" if len(findings) == 1 else f"{len(findings):,} findings make"
