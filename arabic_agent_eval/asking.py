@@ -134,7 +134,10 @@ def request_for(
 def described(tool: Tool, language: ToolLanguage) -> Tool:
     """The tool described in one language or both, its parameters too; the plain text stands for missing Arabic."""
     description = _choose(tool.description, tool.description_ar, language)
-    return Tool(tool.name, description, _described(tool.parameters, language))
+    try:
+        return Tool(tool.name, description, _described(tool.parameters, language))
+    except RecursionError:  # a schema that nests without end is offered as it is
+        return Tool(tool.name, description, tool.parameters)
 
 
 def _described(schema: Any, language: ToolLanguage) -> Any:

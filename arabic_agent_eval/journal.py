@@ -18,7 +18,7 @@ except ImportError:  # Windows, where the folder is not locked
     fcntl = None  # type: ignore[assignment]
 
 REPLIES, TURNS = "replies.jsonl", "turns.jsonl"
-_LOCK = ".lock"
+LOCK = ".lock"
 _BLOCK = 1 << 16
 _FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)  # Windows would change line ends
 
@@ -89,8 +89,22 @@ class Journal:
             self._lock = None
 
 
+@contextlib.contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder; no other process can make or write a run there meanwhile.
+
+    Raises:
+        UsageError: another process holds it.
+    """
+    handle = _locked(folder)
+    try:
+        yield
+    finally:
+        os.close(handle)
+
+
 def _locked(folder: Path) -> int:
-    handle = os.open(folder / _LOCK, _FLAGS, 0o666)
+    handle = os.open(folder / LOCK, _FLAGS, 0o666)
     if fcntl is not None:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

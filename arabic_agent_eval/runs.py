@@ -26,7 +26,7 @@ from arabic_agent_eval.errors import DataError, OutputError, UsageError
 from arabic_agent_eval.files import read_json, read_json_line, reason_of, validation_error, write_whole
 from arabic_agent_eval.formats import Reply, read_calls, read_reply, words_of
 from arabic_agent_eval.items import ItemSet
-from arabic_agent_eval.journal import REPLIES, TURNS, line_number, open_growing, whole_lines
+from arabic_agent_eval.journal import LOCK, REPLIES, TURNS, held, line_number, open_growing, whole_lines
 from arabic_agent_eval.markup import read_text
 from arabic_agent_eval.models.model import Tokens
 from arabic_agent_eval.strictjson import MalformedJSON, decode_clipped, replace_surrogates
@@ -237,13 +237,17 @@ class Run:
         content = {ITEMS: b"".join(items.lines()), TOOLS: tools}
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            taken = not all(_is_left_over(path, content) for path in folder.iterdir())
+            _check_free(folder, content)  # before a lock is left in a folder that is somebody else's
+            with held(folder):
+                _check_free(folder, content)  # another process may have been faster
+                return cls._make(folder, asked, content, created)
         except OSError as error:
+            if isinstance(error, OutputError):
+                raise
             raise OutputError(f"{folder}: the run cannot be kept there: {reason_of(error)}.") from None
-        if taken:
-            raise UsageError(
-                f"{folder} is not empty; name a new folder with --run, or go on with a run by --resume {folder}."
-            )
+
+    @classmethod
+    def _make(cls, folder: Path, asked: Asked, content: dict[str, bytes], created: str) -> Run:
         versions = {"arabic-agent-eval": __version__, "python": platform.python_version(), "system": sys.platform}
         manifest = replace_surrogates(msgspec.to_builtins(Manifest(asked, created, versions)))
         # The manifest comes last, since a folder with one is a run.
@@ -351,13 +355,22 @@ class Run:
 def _remove(folder: Path, names: Iterable[str]) -> None:
     """Take back a run that could not be made, so that its name is free again."""
     with contextlib.suppress(OSError):
-        for name in names:
+        for name in (*names, LOCK):
             (folder / name).unlink(missing_ok=True)
         folder.rmdir()
 
 
+def _check_free(folder: Path, content: Mapping[str, bytes]) -> None:
+    if not all(_is_left_over(path, content) for path in folder.iterdir()):
+        raise UsageError(
+            f"{folder} is not empty; name a new folder with --run, or go on with a run by --resume {folder}."
+        )
+
+
 def _is_left_over(path: Path, content: Mapping[str, bytes]) -> bool:
     """Whether a process that was killed while it made the same run has left this: to write it again loses nothing."""
+    if path.name == LOCK:
+        return True
     if path.name in content:
         return path.is_file() and path.read_bytes() == content[path.name]
     return path.suffix == ".part" and path.name.startswith(tuple(f".{name}." for name in (ITEMS, TOOLS, MANIFEST)))

@@ -277,3 +277,54 @@ def test_what_is_said_before_anything_is_asked(tmp_path):
     with FaultServer(Provider(rows)) as server:
         warned = aae(*asking(server, material(tmp_path, unfair), "--run", tmp_path / "other"))
     assert "items unfair or unanswerable; 'aae data check" in warned.err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--base-url", ""), "--base-url is empty"),
+        (("--model", ""), "--model is empty"),
+        (("--out", "nowhere/rows.jsonl"), "there is no folder nowhere"),
+    ],
+)
+def test_empty_options_and_no_place_are_refused_first(tmp_path, options, said):
+    """A variable of the shell that is not set sends nothing to a provider, and rows have a place before it costs."""
+    refused = aae("run", *options, "--run", tmp_path / "run")
+
+    assert refused.code == 2
+    assert said in refused.err
+    assert not (tmp_path / "run").exists()
+
+
+def test_tools_of_an_item_that_are_none_are_refused_first(tmp_path):
+    """An item whose own tools cannot be offered is named before anything is asked."""
+    rows = rows_of(2)
+    broken = [rows[0], {**rows[1], "tools": [{"name": 7}]}]
+    with FaultServer(Provider(rows)) as server:
+        refused = aae(*asking(server, material(tmp_path, broken), "--run", tmp_path / "run"))
+        assert not server.seen
+
+    assert refused.code == 2
+    assert f"item {rows[1]['id']!r} cannot be asked" in refused.err
+
+
+def test_two_at_once_make_one_run(tmp_path):
+    """Of processes that make the same folder at once one runs, and the manifest is that of the answers."""
+    rows, folder = rows_of(3, conversations=0), tmp_path / "run"
+    where = material(tmp_path, rows)
+    with FaultServer(Provider(rows)) as server:
+        arguments = [asking(server, where, "--run", folder, "--temperature", number) for number in range(4)]
+        processes = [
+            subprocess.Popen([sys.executable, "-m", "arabic_agent_eval", *map(str, one)], stderr=subprocess.PIPE,
+                             stdout=subprocess.DEVNULL, env=os.environ | {"PYTHONPATH": str(ROOT)})
+            for one in arguments
+        ]  # fmt: skip
+        codes = [process.wait(GUARD) for process in processes]
+        for process in processes:
+            process.communicate()
+
+    assert sorted(codes) == [0, 2, 2, 2]
+    winner = codes.index(0)
+    assert json.loads((folder / "manifest.json").read_text("utf-8"))["asked"]["temperature"] == winner
+    sent = {turn["request"]["temperature"] for line in lines_of(folder / "replies.jsonl") for turn in line["turns"]}
+    assert sent == {winner}

@@ -54,7 +54,12 @@ def test_a_folder_holds_all_that_is_asked(tmp_path):
     text = (tmp_path / "elsewhere" / "manifest.json").read_text(encoding="utf-8")
     assert "سارة" in text
     assert "\\u06" not in text
-    assert sorted(path.name for path in moved.folder.iterdir()) == ["items.jsonl", "manifest.json", "tools.json"]
+    assert sorted(path.name for path in moved.folder.iterdir()) == [
+        ".lock",
+        "items.jsonl",
+        "manifest.json",
+        "tools.json",
+    ]
     assert list(moved.records()) == []
     assert moved.kept_turns(moved.due()) == {}
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from arabic_agent_eval.cli import steps
-from arabic_agent_eval.errors import UsageError
+from arabic_agent_eval.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from arabic_agent_eval.items import Category
+    from arabic_agent_eval.items import Category, Item
     from arabic_agent_eval.runs import Asked, Run
 
 DEFAULT_SET, DEFAULT_MODEL = "starter", "baseline"
@@ -35,7 +35,7 @@ def plan_new(
     address = base_address(name, given["base_url"])
     item_set, registry, fingerprint = _material(items or DEFAULT_SET, tools, limit)
     for setting in sorted(ignored_settings(name)):
-        if given.get(setting):
+        if given.get(setting) not in (None, {}):
             option = "parameter" if setting == "parameters" else setting.replace("_", "-")
             steps.say(f"{name.partition('/')[0]} has no setting --{option}; it has no effect.")
     asked = Asked(
@@ -109,8 +109,10 @@ def look_over(items: str, tools: str | None, declared: Mapping[str, Category]) -
     from arabic_agent_eval.summary import weight_of
 
     item_set = steps.items(items)
-    for category in {item.category for item in item_set.values()}:
-        weight_of(category, declared)
+    for item in item_set.values():
+        weight_of(item.category, declared)
+        if item.tools is not None:
+            _check_tools(item)
     looked_at = item_set.first(_LOOKED_AT).values()
     registry = steps.registry(items, tools)
     findings = [one for one in check_items(looked_at, registry) if one.rule != "unknown_category"]
@@ -118,6 +120,28 @@ def look_over(items: str, tools: str | None, declared: Mapping[str, Category]) -
         return ""
     count = "1 finding makes" if len(findings) == 1 else f"{len(findings):,} findings make"
     return f"{count} items unfair or unanswerable; 'aae data check {items}' names them."
+
+
+def check_options(named: Mapping[str, str | None], out: Path | None, folder: Path | None) -> None:
+    """Refuse what can be seen to be wrong before anything is asked.
+
+    Raises:
+        UsageError: an option is empty, as a variable of the shell that is not set leaves it; or there is no place for
+            the rows.
+    """
+    for name, value in named.items():
+        if value == "":
+            raise UsageError(f"{name} is empty; give a value, or leave the option out.")
+    if out is not None and not out.parent.is_dir() and out.parent != folder:  # that of the run is still to be made
+        raise UsageError(f"--out {out}: there is no folder {out.parent}.")
+
+
+def _check_tools(item: Item) -> None:
+    """Refuse an item whose own tools are none, before anything is paid for."""
+    try:
+        _ = item.own_tools
+    except DataError as error:
+        raise UsageError(f"item {item.id!r} cannot be asked: {error}") from None
 
 
 def resuming(folder: Path, options: Mapping[str, object] = {}) -> str:

@@ -132,6 +132,7 @@ def run(
     from arabic_agent_eval.runner import Limits, Runner
 
     declared = steps.declared(categories)
+    planning.check_options({"--model": model, "--items": items, "--base-url": base_url}, out, folder)
     given = {
         "model": model, "base_url": base_url, "epochs": epochs, "temperature": temperature, "seed": seed,
         "max_tokens": max_tokens, "parameters": planning.parameters_of(parameter), "tool_language": tool_language,
@@ -168,7 +169,8 @@ def run(
                       "max-cost": max_cost, "cache": cache},
     )  # fmt: skip
     with _resumable(go_on):
-        steps.say(f"asking {asked.model} {planning.how_many(made)}; the run is kept in {made.folder}.")
+        where = f" at {asked.address}," if asked.address else ""
+        steps.say(f"asking {asked.model}{where} {planning.how_many(made)}; the run is kept in {made.folder}.")
         if warning:
             steps.say(warning)
         with Journal(made.folder) as journal, telling() as tell:

@@ -222,6 +222,6 @@ def say(message: str) -> None:
     """A sentence on stderr, with invisible characters named."""
     from arabic_agent_eval.text import name_invisible
 
-    with suppress(BrokenPipeError):  # nobody reads it; the work goes on
+    with suppress(OSError):  # nobody reads it, or there is no room for it; the work goes on
         sys.stderr.write(f"aae: {name_invisible(message, spaces=True)}\n")
         sys.stderr.flush()

@@ -321,10 +321,10 @@ def _client(connections: int, transport: httpx2.AsyncBaseTransport | None) -> ht
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
             transport=transport,
         )
-    except (httpx2.InvalidURL, ValueError, OSError, ImportError) as error:
-        reason = name_invisible(redact(str(error))[:_EXCERPT])
+    except (httpx2.InvalidURL, ValueError, OSError, ImportError):
+        # What is wrong with them is not quoted: a proxy's address may hold a password.
         raise UsageError(
-            f"The settings for proxies or certificates in the environment cannot be used ({reason}); correct or unset "
+            "The settings for proxies or certificates in the environment cannot be used; correct or unset "
             "HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, SSL_CERT_FILE and SSL_CERT_DIR."
         ) from None
 
