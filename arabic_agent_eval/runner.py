@@ -37,7 +37,7 @@ from arabic_agent_eval.runs import (
     one_line,
     record_line,
 )
-from arabic_agent_eval.strictjson import decode_clipped
+from arabic_agent_eval.strictjson import MalformedJSON, decode_clipped
 from arabic_agent_eval.world import World, is_conversation
 
 ATTEMPTS = 6
@@ -173,18 +173,19 @@ class Runner:
             OutputError: an answer could not be kept.
             UsageError: ``workers`` is below 1.
         """
-        return asyncio.run(self.ask_async(workers))
+        with _undisturbed():
+            return asyncio.run(self.ask_async(workers))
 
     async def ask_async(self, workers: int) -> Ending:
         """The same inside of an event loop that runs already."""
         if workers < 1:
             raise UsageError(f"workers is {workers}; give a whole number from 1.")
-        finished = {pair for pair, (_, answered) in self._run.places().items() if answered}
-        missing = [pair for pair in self._run.due() if pair not in finished]
-        self._kept = self._run.kept_turns(missing)
-        self.progress = Progress(len(missing))
         interrupted = asyncio.Event()
         with _interrupts(interrupted):
+            finished = {pair for pair, (_, answered) in self._run.places().items() if answered}
+            missing = [pair for pair in self._run.due() if pair not in finished]
+            self._kept = self._run.kept_turns(missing)
+            self.progress = Progress(len(missing))
             return await self._ask_all(missing, workers, interrupted)
 
     async def _ask_all(self, pairs: list[Pair], workers: int, interrupted: asyncio.Event) -> Ending:
@@ -249,14 +250,14 @@ class Runner:
         while True:
             body = self._model.encode(request)
             turn = kept.get(body)  # a request holds its whole conversation, so the same one gets the same answer
-            known = turn is not None and _is_answer(self._model, bytes(turn.response))
-            if turn is None or not known:
+            answer = None if turn is None else self._read(bytes(turn.response))
+            known = answer is not None
+            if turn is None or answer is None:
                 found = await self._ask(request, body, len(turns), attempts)
                 if isinstance(found, Failure):
                     await self._finish(ReplyRecord(item.id, epoch, "failed", turns, attempts, found.message), found)
                     return
-                turn = found
-            answer = self._read(turn)
+                turn, answer = found
             calls = self._calls(answer, item)
             if world is None or not calls or len(turns) + 1 >= asked.max_turns:
                 end: Literal["stopped", "max_turns"] = "max_turns" if world is not None and calls else "stopped"
@@ -270,10 +271,14 @@ class Runner:
             exchange = Exchange(decode_clipped(bytes(turn.response)), results)
             request = msgspec.structs.replace(request, exchanges=(*request.exchanges, exchange))
 
-    def _read(self, turn: TurnRecord) -> Answer:
-        read = self._model.read(decode_clipped(bytes(turn.response)))
-        assert isinstance(read, Answer)  # noqa: S101 - only answers become turns
-        return read
+    def _read(self, body: bytes) -> Answer | None:
+        """What a body says that was kept earlier; None where it is no answer any more."""
+        try:
+            value = decode_clipped(body)
+        except MalformedJSON:
+            return None
+        read = self._model.read(value) if isinstance(value, dict) else None
+        return read if isinstance(read, Answer) else None
 
     def _calls(self, answer: Answer, item: Item) -> tuple[MadeCall, ...]:
         if not self._asked.written:
@@ -297,15 +302,16 @@ class Runner:
 
     async def _ask(
         self, request: Request, body: bytes, turn: int, attempts: list[AttemptRecord]
-    ) -> TurnRecord | Failure:
+    ) -> tuple[TurnRecord, Answer] | Failure:
         """Send a request until an answer comes or there is no point in going on."""
         if (cached := self._cached(request, body)) is not None:
             return cached
         limited = failed = 0
         while True:
-            attempt, failure = await self._attempt(body, turn, attempts)
-            if failure is None:
-                return self._answered(request, body, attempt)
+            attempt, read = await self._attempt(body, turn, attempts)
+            if isinstance(read, Answer):
+                return self._answered(request, body, attempt, read), read
+            failure = read
             is_limit = failure.kind == "rate_limit"
             limited, failed = limited + is_limit, failed + (not is_limit)
             wait = backoff(limited if is_limit else failed, failure.wait, random.random) if failure.retry else None
@@ -313,33 +319,32 @@ class Runner:
                 return failure if limited + failed == 1 else _after(failure, limited + failed)
             await self._wait(failure, wait)
 
-    async def _attempt(self, body: bytes, turn: int, attempts: list[AttemptRecord]) -> tuple[Attempt, Failure | None]:
+    async def _attempt(self, body: bytes, turn: int, attempts: list[AttemptRecord]) -> tuple[Attempt, Answer | Failure]:
         self._check_cost(1)
         async with self._pace.slot(len(body) // _BYTES_PER_TOKEN) as slot:
             self._check_cost(0)  # others may have spent what was left while this one waited
             at = datetime.now(UTC).isoformat(timespec="milliseconds")
             attempt = await self._model.attempt(body)
-            failure = attempt.failure
-            if failure is None:
-                answer = self._model.read(decode_clipped(attempt.body))
-                failure = answer if isinstance(answer, Failure) else None
-                if isinstance(answer, Answer) and answer.tokens is not None:
-                    slot.settle(answer.tokens.input + answer.tokens.output)
-        if failure is None:
+            read = attempt.failure or self._model.read(decode_clipped(attempt.body))
+            if isinstance(read, Answer) and read.tokens is not None:
+                slot.settle(read.tokens.input + read.tokens.output)
+        kind, message = None, None
+        if isinstance(read, Answer):
             self._pace.succeeded()
-        elif failure.kind == "rate_limit":
-            # Who asks for more than anybody waits for gets no answer from the item, and the others are not held up.
-            self._pace.limited(failure.wait if (failure.wait or 0.0) <= LONGEST_WAIT else None)
-        kind, message = (failure.kind, failure.message) if failure is not None else (None, None)
+        else:
+            kind, message = read.kind, read.message
+            if kind == "rate_limit":
+                # Who asks for more than anybody waits for gets no answer, and the others are not held up.
+                self._pace.limited(read.wait if (read.wait or 0.0) <= LONGEST_WAIT else None)
         attempts.append(
             AttemptRecord(turn, at, round(attempt.latency, 4), attempt.status, kind, message, attempt.excerpt)
         )
-        return attempt, failure
+        return attempt, read
 
-    def _answered(self, request: Request, body: bytes, attempt: Attempt) -> TurnRecord:
+    def _answered(self, request: Request, body: bytes, attempt: Attempt, read: Answer) -> TurnRecord:
         self._answers += 1
         self._in_a_row = self._hopeless_in_a_row = 0
-        turn = self._turn(body, attempt.body, round(attempt.latency, 4))
+        turn = self._turn(body, attempt.body, round(attempt.latency, 4), read)
         if turn.cost is not None:
             self.progress.cost += turn.cost
             self._dearest = max(self._dearest, turn.cost)
@@ -352,21 +357,18 @@ class Runner:
                 self._broken = error  # raised when the answer, which is paid for, is in the journal
         return turn
 
-    def _turn(self, body: bytes, answer: bytes, latency: float | None) -> TurnRecord:
-        read = self._model.read(decode_clipped(answer))
-        assert isinstance(read, Answer)  # noqa: S101 - failures were told apart before
+    def _turn(self, body: bytes, answer: bytes, latency: float | None, read: Answer) -> TurnRecord:
         cost = read.cost
         if cost is None and self._price is not None and read.tokens is not None:
             cost = self._price.of(read.tokens)
         return TurnRecord(msgspec.Raw(body), one_line(answer), read.tokens, cost, [], latency)
 
-    def _cached(self, request: Request, body: bytes) -> TurnRecord | None:
+    def _cached(self, request: Request, body: bytes) -> tuple[TurnRecord, Answer] | None:
         if self._cache is None:
             return None
         found = self._cache.find(self._model.name, self._model.address, request.epoch, body)
-        if found is None or not _is_answer(self._model, found):
-            return None
-        return self._turn(body, found, None)
+        read = None if found is None else self._read(found)
+        return None if found is None or read is None else (self._turn(body, found, None, read), read)
 
     def _check_cost(self, more: int) -> None:
         most = self._limits.max_cost
@@ -431,18 +433,24 @@ def _after(failure: Failure, tries: int) -> Failure:
     return msgspec.structs.replace(failure, message=f"{failure.message.rstrip('.')} ({tries} attempts).")
 
 
-def _is_answer(model: Model, body: bytes) -> bool:
-    try:
-        value = decode_clipped(body)
-    except ValueError:
-        return False
-    return isinstance(value, dict) and isinstance(model.read(value), Answer)
-
-
 async def _cancel(*tasks: asyncio.Task[Any]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Let no signal into the making and closing of the loop, which take a moment and would be left half done."""
+    before: dict[signal.Signals, Any] = {}
+    with contextlib.suppress(ValueError):  # elsewhere than in the main thread no signal comes
+        for name in (signal.SIGINT, signal.SIGTERM):
+            before[name] = signal.signal(name, lambda *_: None)
+    try:
+        yield
+    finally:
+        for name, handler in before.items():
+            signal.signal(name, handler)
 
 
 @contextlib.contextmanager

@@ -274,7 +274,7 @@ def _check_base(address: str) -> str:
         )
     url = _read_url(address)
     if url is None:
-        raise UsageError(f"The base URL {shown}cannot be read; check its host and port.")
+        raise UsageError("The base URL cannot be read; check its host and port.")
     if url.userinfo:
         raise UsageError("The base URL holds a user name or a password; take it out, and give the key as a key.")
     if url.query or url.fragment or "?" in address or "#" in address:
