@@ -440,17 +440,22 @@ async def _cancel(*tasks: asyncio.Task[Any]) -> None:
 
 
 @contextlib.contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Let no signal into the making and closing of the loop, which take a moment and would be left half done."""
+def _handling(handler: Callable[[int, Any], None]) -> Iterator[None]:
+    """Let Ctrl-C and a request to end go to the handler; elsewhere than in the main thread they are the caller's."""
     before: dict[signal.Signals, Any] = {}
-    with contextlib.suppress(ValueError):  # elsewhere than in the main thread no signal comes
+    with contextlib.suppress(ValueError):
         for name in (signal.SIGINT, signal.SIGTERM):
-            before[name] = signal.signal(name, lambda *_: None)
+            before[name] = signal.signal(name, handler)
     try:
         yield
     finally:
-        for name, handler in before.items():
-            signal.signal(name, handler)
+        for name, old in before.items():
+            signal.signal(name, old)
+
+
+def _undisturbed() -> contextlib.AbstractContextManager[None]:
+    """Let no signal into the making and closing of the loop, which take a moment and would be left half done."""
+    return _handling(lambda *_: None)
 
 
 @contextlib.contextmanager
@@ -460,7 +465,6 @@ def _interrupts(event: asyncio.Event) -> Iterator[None]:
     An exception in the midst of the loop, which is what a signal usually is, can leave a task that never wakes.
     """
     loop = asyncio.get_running_loop()
-    before: dict[signal.Signals, Any] = {}
     came = False
 
     def interrupt(number: int, _: object) -> None:
@@ -471,12 +475,5 @@ def _interrupts(event: asyncio.Event) -> Iterator[None]:
             came = True
             loop.call_soon_threadsafe(event.set)
 
-    # Elsewhere than in the main thread an interrupt is the caller's business.
-    with contextlib.suppress(ValueError):
-        for name in (signal.SIGINT, signal.SIGTERM):
-            before[name] = signal.signal(name, interrupt)
-    try:
+    with _handling(interrupt):
         yield
-    finally:
-        for name, handler in before.items():
-            signal.signal(name, handler)

@@ -241,9 +241,9 @@ class Run:
             with held(folder):
                 _check_free(folder, content)  # another process may have been faster
                 return cls._make(folder, asked, content, created)
+        except OutputError:
+            raise
         except OSError as error:
-            if isinstance(error, OutputError):
-                raise
             raise OutputError(f"{folder}: the run cannot be kept there: {reason_of(error)}.") from None
 
     @classmethod

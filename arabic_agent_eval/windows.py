@@ -30,7 +30,7 @@ class ItemWindow(ItemSet):
     def __init__(self, path: Path, name: str, start: int, end: int) -> None:
         super().__init__((), name=name, path=path)
         self.ids: list[str] = []
-        self._within = self._read_part(start, end)
+        self._within = self._read_own(start, end)
         self._unread = self._read_all(start, end)
 
     def __getitem__(self, item_id: str) -> Item:
@@ -60,13 +60,16 @@ class ItemWindow(ItemSet):
         Raises:
             OutOfOrder: a line of it is not plain, or an id stands twice.
         """
-        for keys in self._within:
-            self.ids += keys
+        for _ in self._within:
+            pass
 
-    def _read_all(self, start: int, end: int) -> Iterator[dict[str, AnswerKey]]:
-        for keys in self._within:
+    def _read_own(self, start: int, end: int) -> Iterator[dict[str, AnswerKey]]:
+        for keys in self._read_part(start, end):
             self.ids += keys
             yield keys
+
+    def _read_all(self, start: int, end: int) -> Iterator[dict[str, AnswerKey]]:
+        yield from self._within
         yield from self._read_part(end, end + _AROUND)
         yield from self._read_part(max(start - _AROUND, 0), start)
 

@@ -1,4 +1,4 @@
-"""The oracle and the silent model: replayed through the whole of a run, with the simulated tools."""
+"""The oracle and the silent model: item by item, and replayed through the whole of a run with the simulated tools."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typer.testing import CliRunner
 
 from arabic_agent_eval.bundled import find_items, set_names
 from arabic_agent_eval.cli import app
+from arabic_agent_eval.formats import read_reply
 from arabic_agent_eval.items import ItemSet
+from arabic_agent_eval.scoring import evaluate_reply
 
 
 def replayed(tmp_path, name, calls_of):
@@ -25,7 +27,7 @@ def replayed(tmp_path, name, calls_of):
 
 
 def expected(item):
-    """The calls that the item expects."""
+    """The expected calls as a model would send them."""
     return [{"function": call.function, "arguments": call.arguments} for call in item.expected_calls]
 
 
@@ -49,3 +51,37 @@ def test_a_silent_model_scores_what_abstention_earns(tmp_path, name):
         abstained = sum(not item.expected_calls for item in members)
         assert group["score"] == pytest.approx(abstained / len(members))
         assert group["exact_match"] == pytest.approx(abstained / len(members))
+
+
+ITEMS = {f"{name}/{item.id}": item for name in set_names() for item in ItemSet.read(find_items(name)).values()}
+per_item = pytest.mark.parametrize("item", ITEMS.values(), ids=list(ITEMS))
+
+
+def graded(item, calls):
+    """The judgement of these calls, by the way that a file of replies takes."""
+    return evaluate_reply(item, read_reply({"id": item.id, "actual_calls": calls}))
+
+
+@per_item
+def test_the_expected_calls_score_one(item):
+    """An oracle reaches exactly 1.0 and loses nothing."""
+    result = graded(item, expected(item))
+    assert result.score.total == 1.0
+    assert result.losses == ()
+
+
+@per_item
+def test_accepted_values_score_one(item):
+    """Every other right value is as good as the first."""
+    for place, call in enumerate(item.expected_calls):
+        for name, values in (call.accept or {}).items():
+            for value in values:
+                calls = expected(item)
+                calls[place]["arguments"] = call.arguments | {name: value}
+                assert graded(item, calls).score.exact, value
+
+
+@per_item
+def test_silence_is_right_only_where_nothing_is_expected(item):
+    """No item gives points for calling nothing, save those that want no call."""
+    assert graded(item, []).score.total == (0.0 if item.expected_calls else 1.0)

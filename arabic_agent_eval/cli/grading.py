@@ -28,9 +28,7 @@ from arabic_agent_eval.cli.options import (
 from arabic_agent_eval.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from arabic_agent_eval.rows import GradedRow
+    pass
 
 
 @guarded
@@ -101,9 +99,10 @@ def report(
     page = None if html is None else Page(html, language, failures, rows)
     if rows.is_dir():
         from arabic_agent_eval.cli.running import report_on
+        from arabic_agent_eval.runs import Run
 
-        canonical = RuleName.CANONICAL
-        report_on(rows, canonical, categories, layout, as_json=as_json, fail_under=fail_under, title=title, page=page)
+        run, canonical = Run.read(rows), RuleName.CANONICAL
+        report_on(run, canonical, categories, layout, as_json=as_json, fail_under=fail_under, title=title, page=page)
         return
     from arabic_agent_eval.rows import count_rows
     from arabic_agent_eval.scores import Sheet
@@ -141,11 +140,12 @@ def show(
     """Show answers: expected and actual aligned, what differs marked, the causes in words."""
     from arabic_agent_eval.reports.item import print_row
     from arabic_agent_eval.rows import pairs, row_line
+    from arabic_agent_eval.scores import read_graded
 
     if item is None and cause is None and not lost:
         raise UsageError("which answers? Give the id of an item, or --cause NAME, or --lost.")
     console, shown = steps.console(), 0
-    for row in _rows(rows):
+    for row in read_graded(rows):
         losses = row.losses or []
         if (
             item in {None, row.item_id}
@@ -165,15 +165,3 @@ def show(
         what += f" in epoch {epoch}" if epoch is not None else ""
         what += f" that lost points for {cause!r}" if cause is not None else " that lost points" if lost else ""
         raise UsageError(f"{rows} holds no {what}.")
-
-
-def _rows(path: Path) -> Iterator[GradedRow]:
-    """The graded rows of a file, or of a run that is graded for it."""
-    if path.is_dir():
-        from arabic_agent_eval.regrading import graded_rows
-        from arabic_agent_eval.runs import Run
-
-        return graded_rows(Run.read(path))
-    from arabic_agent_eval.rows import read_rows
-
-    return read_rows(path)

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -14,35 +14,71 @@ from arabic_agent_eval.cli import steps
 from arabic_agent_eval.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from arabic_agent_eval.items import Category, Item
+    from arabic_agent_eval.items import Category, Item, ItemSet
     from arabic_agent_eval.runs import Asked, Run
+    from arabic_agent_eval.tools import Toolbox
 
 DEFAULT_SET, DEFAULT_MODEL = "starter", "baseline"
 _LOOKED_AT = 300  # items; more would take seconds before anything is asked
 
 
+class Plan(NamedTuple):
+    """What a run asks, something that gives it, and what is to be said of its items before anything is asked."""
+
+    asked: Asked
+    make: Callable[[], Run]
+    warning: str = ""
+
+
+class _Material(NamedTuple):
+    """The items of a file, those of them that are asked, their tools, and the same as the JSON of a registry."""
+
+    whole: ItemSet
+    items: ItemSet
+    tools: Toolbox
+    registry: bytes
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What a manifest says of it."""
+        from arabic_agent_eval.runs import fingerprint_of
+
+        lines = b"".join(self.items.lines())
+        return {
+            "fingerprint": fingerprint_of(lines), "count": len(self.items), "tools": fingerprint_of(self.registry)
+        }  # fmt: skip
+
+
 def plan_new(
-    folder: Path | None, given: dict[str, Any], items: str | None, tools: str | None, limit: int | None, system: str
-) -> tuple[Asked, Callable[[], Run]]:
-    """What a new run asks, and something that makes its folder."""
+    folder: Path | None,
+    given: dict[str, Any],
+    items: str | None,
+    tools: str | None,
+    limit: int | None,
+    system: str,
+    declared: Mapping[str, Category],
+) -> Plan:
+    """A new run, whose folder is made when it is opened.
+
+    Raises:
+        UnknownCategory: an item's category has no weight.
+    """
     from arabic_agent_eval.models.catalogue import base_address, ignored_settings
-    from arabic_agent_eval.runs import Asked, Run, fingerprint_of
+    from arabic_agent_eval.runs import Asked, Run
     from arabic_agent_eval.strictjson import replace_surrogates
 
     name = given["model"] or DEFAULT_MODEL
     if replace_surrogates(name) != name:
         raise UsageError(f"the name of the model, {name[:60]!r}, is not UTF-8 text.")
     address = base_address(name, given["base_url"])
-    item_set, registry, fingerprint = _material(items or DEFAULT_SET, tools, limit)
+    material = _material(items or DEFAULT_SET, tools, limit)
     for setting in sorted(ignored_settings(name)):
         if given.get(setting) not in (None, {}):
             option = "parameter" if setting == "parameters" else setting.replace("_", "-")
             steps.say(f"{name.partition('/')[0]} has no setting --{option}; it has no effect.")
     asked = Asked(
-        items=item_set.name,
-        fingerprint=fingerprint,
-        count=len(item_set),
-        tools=fingerprint_of(registry),
+        items=material.items.name,
+        **material.asked,
         model=name,
         address=address,
         system=system if given["system"] is None else given["system"],
@@ -59,16 +95,15 @@ def plan_new(
 
     def make() -> Run:
         where = folder or _free_folder(now, name)
-        return Run.create(where, asked, item_set, registry, created=now.isoformat(timespec="seconds"))
+        created = now.isoformat(timespec="seconds")
+        return Run.create(where, asked, material.items, material.registry, created=created)
 
-    return asked, make
+    return Plan(asked, make, _look_over(material, items or DEFAULT_SET, declared))
 
 
-def plan_resumed(
-    folder: Path, given: dict[str, Any], items: str | None, tools: str | None, limit: int | None
-) -> tuple[Asked, Callable[[], Run]]:
-    """What an old run asks, and something that gives it; whatever is given must be what it asked."""
-    from arabic_agent_eval.runs import Run, fingerprint_of
+def plan_resumed(folder: Path, given: dict[str, Any], items: str | None, tools: str | None, limit: int | None) -> Plan:
+    """An old run; whatever is given must be what it asked."""
+    from arabic_agent_eval.runs import Run
 
     opened = Run.read(folder)
     asked = opened.manifest.asked
@@ -78,8 +113,7 @@ def plan_resumed(
     if items is not None or tools is not None or limit is not None:
         source = items if items is not None else str(folder / "items.jsonl")
         beside = tools if tools is not None or items is not None else str(folder / "tools.json")
-        item_set, registry, fingerprint = _material(source, beside, limit)
-        now |= {"fingerprint": fingerprint, "count": len(item_set), "tools": fingerprint_of(registry)}
+        now |= _material(source, beside, limit).asked
     if "tool_language" in now:
         _language(now["tool_language"])
     differences = asked.differences(msgspec.structs.replace(asked, **now))
@@ -88,7 +122,7 @@ def plan_resumed(
             f"{folder} asked something else, and answers to different questions are not one run: "
             f"{'; '.join(differences)}. Leave the option out, or start a new run."
         )
-    return asked, lambda: opened
+    return Plan(asked, lambda: opened)
 
 
 def how_many(run: Run) -> str:
@@ -99,7 +133,7 @@ def how_many(run: Run) -> str:
     return f"{due - answered:,} of {named}" if answered else named
 
 
-def look_over(items: str, tools: str | None, declared: Mapping[str, Category]) -> str:
+def _look_over(material: _Material, name: str, declared: Mapping[str, Category]) -> str:
     """What would make answers worthless, as a sentence; "" where nothing was found in the first few hundred items.
 
     Raises:
@@ -108,18 +142,16 @@ def look_over(items: str, tools: str | None, declared: Mapping[str, Category]) -
     from arabic_agent_eval.checks import check_items
     from arabic_agent_eval.summary import weight_of
 
-    item_set = steps.items(items)
-    for item in item_set.values():
+    for item in material.whole.values():
         weight_of(item.category, declared)
         if item.tools is not None:
             _check_tools(item)
-    looked_at = item_set.first(_LOOKED_AT).values()
-    registry = steps.registry(items, tools)
-    findings = [one for one in check_items(looked_at, registry) if one.rule != "unknown_category"]
+    looked_at = material.whole.first(_LOOKED_AT).values()
+    findings = [one for one in check_items(looked_at, material.tools) if one.rule != "unknown_category"]
     if not findings:
         return ""
     count = "1 finding makes" if len(findings) == 1 else f"{len(findings):,} findings make"
-    return f"{count} items unfair or unanswerable; 'aae data check {items}' names them."
+    return f"{count} items unfair or unanswerable; 'aae data check {name}' names them."
 
 
 def check_options(named: Mapping[str, str | None], out: Path | None, folder: Path | None) -> None:
@@ -150,25 +182,20 @@ def resuming(folder: Path, options: Mapping[str, object] = {}) -> str:
     return " ".join([f"aae run --resume {shlex.quote(str(folder))}", *given])
 
 
-def _material(items: str, tools: str | None, limit: int | None) -> tuple[Any, bytes, str]:
-    """The items, their registry as JSON, and the fingerprint of the items."""
+def _material(items: str, tools: str | None, limit: int | None) -> _Material:
     from arabic_agent_eval.bundled import find_tools
-    from arabic_agent_eval.runs import fingerprint_of
 
-    item_set = steps.items(items)
-    if limit is not None:
-        item_set = item_set.first(limit)
-    steps.registry(items, tools)  # which refuses what is no registry
-    path = find_tools(items, tools)
-    registry = b"[]\n" if path is None else path.read_bytes()
+    whole = steps.items(items)
+    item_set = whole if limit is None else whole.first(limit)
+    toolbox, path = steps.registry(items, tools), find_tools(items, tools)
     named = {name for item in item_set.values() if item.tools is None for name in item.available_functions}
-    unknown = named - set(steps.registry(items, tools))
+    unknown = named - set(toolbox)
     if unknown:
         shown = ", ".join(sorted(unknown)[:5])
         raise UsageError(
             f"{items}: {len(unknown)} of the tools that items name are in no registry ({shown}); name it with --tools."
         )
-    return item_set, registry, fingerprint_of(b"".join(item_set.lines()))
+    return _Material(whole, item_set, toolbox, b"[]\n" if path is None else path.read_bytes())
 
 
 def _free_folder(now: datetime, model: str) -> Path:

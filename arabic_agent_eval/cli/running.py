@@ -18,6 +18,7 @@ from arabic_agent_eval.errors import OutputError, UsageError
 if TYPE_CHECKING:
     from arabic_agent_eval.cli.page import Page
     from arabic_agent_eval.runner import Ending
+    from arabic_agent_eval.runs import Run
 
 _CONCURRENCY = 8
 
@@ -143,10 +144,10 @@ def run(
         raise UsageError("--run names a new folder and --resume an old one; give one of them.")
     steps.keep_apart(out, items, tools, system_prompt, prices, categories)
     if resume is not None:
-        asked, opened = planning.plan_resumed(resume, given, items, tools, limit)
+        plan = planning.plan_resumed(resume, given, items, tools, limit)
     else:
-        asked, opened = planning.plan_new(folder, given, items, tools, limit, SYSTEM_PROMPT)
-    warning = "" if resume is not None else planning.look_over(items or planning.DEFAULT_SET, tools, declared)
+        plan = planning.plan_new(folder, given, items, tools, limit, SYSTEM_PROMPT, declared)
+    asked = plan.asked
     settings = Settings(
         asked.model.partition("/")[2], asked.temperature, asked.seed, asked.max_tokens, asked.parameters
     )
@@ -162,7 +163,7 @@ def run(
         connections=concurrency,
     )
     pace, limits = Pace(concurrency, rpm=rpm, tpm=tpm), Limits(attempts, deadline, max_cost)
-    made = opened()  # last, when nothing that was given can be wrong any more
+    made = plan.make()  # last, when nothing that was given can be wrong any more
     fewer = None if concurrency == _CONCURRENCY else concurrency
     go_on = planning.resuming(
         made.folder, {"api-key-env": api_key_env, "concurrency": fewer, "rpm": rpm, "tpm": tpm, "prices": prices,
@@ -171,15 +172,15 @@ def run(
     with _resumable(go_on):
         where = f" at {asked.address}," if asked.address else ""
         steps.say(f"asking {asked.model}{where} {planning.how_many(made)}; the run is kept in {made.folder}.")
-        if warning:
-            steps.say(warning)
+        if plan.warning:
+            steps.say(plan.warning)
         with Journal(made.folder) as journal, telling() as tell:
             steps.keep_apart(out, *made.folder.iterdir())
             store = None if cache is None else Cache(cache)
             runner = Runner(made, journal, asking, pace, limits=limits, price=price, cache=store, tell=tell)
             ending = runner.ask(concurrency)
         report_on(
-            made.folder, rules, categories, Layout.TERMINAL, as_json=as_json, fail_under=fail_under, out=out,
+            made, rules, categories, Layout.TERMINAL, as_json=as_json, fail_under=fail_under, out=out,
             ending=ending, go_on=go_on,
         )  # fmt: skip
 
@@ -196,8 +197,10 @@ def regrade(
     fail_under: FailUnder = None,
 ) -> None:
     """Grade the answers of a run anew, with other rules or a newer version."""
+    from arabic_agent_eval.runs import Run
+
     report_on(
-        folder, rules, categories, Layout.TERMINAL, as_json=as_json, fail_under=fail_under, out=out,
+        Run.read(folder), rules, categories, Layout.TERMINAL, as_json=as_json, fail_under=fail_under, out=out,
         causes=not no_causes,
     )  # fmt: skip
 
@@ -250,7 +253,7 @@ def _resumable(go_on: str) -> Iterator[None]:
 
 
 def report_on(
-    folder: Path,
+    run: Run,
     rules: RuleName,
     categories: Path | None,
     layout: Layout,
@@ -268,7 +271,6 @@ def report_on(
     from arabic_agent_eval.regrading import grade_run
     from arabic_agent_eval.reports.figures import print_figures
     from arabic_agent_eval.rules import RULES
-    from arabic_agent_eval.runs import Run
     from arabic_agent_eval.scores import Sheet
     from arabic_agent_eval.strictjson import replace_surrogates
     from arabic_agent_eval.summary import summarize
@@ -276,8 +278,8 @@ def report_on(
 
     sheet = Sheet()
     each = sheet.add if page is None else page.beside(sheet.add)
-    run, declared = Run.read(folder), steps.declared(categories)
-    steps.keep_apart(out, *(path for path in folder.iterdir()))
+    declared = steps.declared(categories)
+    steps.keep_apart(out, *run.folder.iterdir())
     batch, figures = grade_run(run, rules=RULES[rules], causes=causes, out=out, categories=declared, each=each)
     summary = summarize(
         batch.tally,
@@ -288,7 +290,7 @@ def report_on(
         causes=causes,
         epochs=run.manifest.asked.epochs,
     )
-    scores = sheet.scores(figures.model, str(folder), figures)
+    scores = sheet.scores(figures.model, str(run.folder), figures)
     known = uncertainty(scores, declared)
     if page is not None:
         page.write(summary, scores, known, title, declared)
@@ -296,7 +298,7 @@ def report_on(
     steps.show(summary, layout, as_json=as_json, title=title or figures.model, known=known, more=more)
     if layout is Layout.TERMINAL and not as_json:
         print_figures(figures, steps.console())
-    _say_what_is_missing(batch.written, summary.coverage.unscored, ending, go_on or planning.resuming(folder))
+    _say_what_is_missing(batch.written, summary.coverage.unscored, ending, go_on or planning.resuming(run.folder))
     if ending is not None and ending.why == "interrupted":
         raise typer.Exit(INTERRUPTED)
     steps.finish(summary, fail_under)

@@ -109,22 +109,18 @@ def progress() -> Iterator[Progress | None]:
     if not sys.stderr.isatty():
         yield None
         return
-    began, shown = time.monotonic(), False
+    from arabic_agent_eval.reports.progress import changing_line
 
-    def tell(done: int, size: int) -> None:
-        nonlocal shown
-        passed = time.monotonic() - began
-        if passed > 1.0 and size:
-            shown = True
-            left = passed * (size - done) / max(done, 1)
-            sys.stderr.write(f"\r{done / size:4.0%} graded, {passed:.0f} s, about {left:.0f} s left \x1b[K")
-            sys.stderr.flush()
+    began = time.monotonic()
+    with changing_line() as write_line:
 
-    try:
+        def tell(done: int, size: int) -> None:
+            passed = time.monotonic() - began
+            if passed > 1.0 and size:
+                left = passed * (size - done) / max(done, 1)
+                write_line(f"{done / size:4.0%} graded, {passed:.0f} s, about {left:.0f} s left")
+
         yield tell
-    finally:
-        if shown:
-            sys.stderr.write("\r\x1b[K")
 
 
 def show(

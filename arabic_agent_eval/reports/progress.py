@@ -41,24 +41,38 @@ def _duration(seconds: float) -> str:
 
 
 @contextmanager
-def telling() -> Iterator[Callable[[Progress], None]]:
-    """Something to call with the progress."""
-    terminal, shown, last = sys.stderr.isatty(), False, 0.0
+def changing_line() -> Iterator[Callable[[str], None]]:
+    """Something that writes a line on stderr over the one before it, on a terminal; at the end the line is gone."""
+    shown = False
 
-    def tell(progress: Progress) -> None:
-        nonlocal shown, last
-        if terminal:
-            shown = True
-            sys.stderr.write(f"\r{progress_line(progress)} \x1b[K")
-            sys.stderr.flush()
-        elif progress.elapsed - last >= _APART:
-            last = progress.elapsed
-            sys.stderr.write(f"aae: {progress_line(progress)}\n")
-            sys.stderr.flush()
+    def write(text: str) -> None:
+        nonlocal shown
+        shown = True
+        sys.stderr.write(f"\r{text} \x1b[K")
+        sys.stderr.flush()
 
     try:
-        yield tell
+        yield write
     finally:
         if shown:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
+
+
+@contextmanager
+def telling() -> Iterator[Callable[[Progress], None]]:
+    """Something to call with the progress."""
+    terminal, last = sys.stderr.isatty(), 0.0
+
+    with changing_line() as write:
+
+        def tell(progress: Progress) -> None:
+            nonlocal last
+            if terminal:
+                write(progress_line(progress))
+            elif progress.elapsed - last >= _APART:
+                last = progress.elapsed
+                sys.stderr.write(f"aae: {progress_line(progress)}\n")
+                sys.stderr.flush()
+
+        yield tell
