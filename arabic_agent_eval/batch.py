@@ -222,8 +222,7 @@ def _parts(
     size = replies.stat().st_size
     if not size:
         raise DataError("the file is empty: there is nothing to grade.", path=str(replies))
-    step = max(_SMALLEST_RANGE, min(_LARGEST_RANGE, size // (jobs * 8) + 1))
-    ranges = [(start, min(start + step, size)) for start in range(0, size, step)]
+    ranges = _ranges(size, jobs)
     if jobs == 1 or len(ranges) == 1:
         results = _here(items, replies, options, ranges)
         if jobs > 1:
@@ -243,6 +242,16 @@ def _parts(
         yield outcome
     if not answers:
         raise DataError("the file holds no replies.", path=str(replies))
+
+
+def _ranges(size: int, jobs: int) -> list[tuple[int, int]]:
+    """Ranges that grow smaller, so that no process is left with a long one when the others have finished."""
+    ranges, start = [], 0
+    while start < size:
+        step = max(_SMALLEST_RANGE, min(_LARGEST_RANGE, (size - start) // (jobs * 4) + 1))
+        ranges.append((start, min(start + step, size)))
+        start += step
+    return ranges
 
 
 def _shifted(error: DataError, replies: Path, lines: int) -> DataError:

@@ -301,10 +301,13 @@ class ItemSet(Mapping[str, Item]):
     def vouch(self, ids: list[str] | None) -> None:
         """Take over the ids that other processes read from all the lines; None, or too few, and they are read here.
 
+        Args:
+            ids: in the order of the file, none twice.
+
         Raises:
             DataError: a line is not an item, or an id stands twice.
         """
-        if ids is not None and len(ids) == len(set(ids)) and self._count in {None, len(ids)}:
+        if ids is not None and self._count in {None, len(ids)}:
             self._order, self._count = ids, len(ids)
         else:
             self._count = None

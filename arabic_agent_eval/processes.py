@@ -88,17 +88,19 @@ def grade_in_processes(
     first range on where they do not, the items are read here and every process has all of them.
     """
     done = 0
-    ids: list[str] = []
+    ids: dict[str, None] = {}
+    read = 0
     if items.is_unread and items.path is not None:
         windows = (items.path, items.name, items.path.stat().st_size, replies, ranges[-1][1], options)
         prepare, work, look = _start_window_process, _work_in_window, partial(items.glance, count=False)
         for outcome, found in _outcomes(prepare, (windows,), work, ranges, jobs, replies, look):
             if outcome is None or isinstance(outcome, DataError):  # the error that counts may stand before it
                 break
-            ids += found
+            ids.update(dict.fromkeys(found))  # while the other processes work, not when all of them have finished
+            read += len(found)
             done += 1
             yield outcome
-        items.vouch(ids if done == len(ranges) else None)
+        items.vouch(list(ids) if done == len(ranges) and len(ids) == read else None)
     if done < len(ranges):
         yield from _grade_with_all(items, replies, options, ranges[done:], jobs)
 
@@ -137,9 +139,11 @@ def _outcomes(
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
+        pool.shutdown(wait=False)  # what is left to do here need not wait for processes that only have to end
     except BrokenProcessPool:
         remedy = "Use fewer --jobs."
         what = "a grading process was killed, perhaps because memory ran out."
         raise DataError(what, path=str(replies), remedy=remedy) from None
-    finally:
+    except BaseException:
         pool.shutdown(wait=True, cancel_futures=True)
+        raise

@@ -26,7 +26,8 @@ from arabic_agent_eval.tools import Call
 
 _FEW_CALLS = 8
 _LONGEST_SHOWN = 80
-_SAID = 2_000
+SAID = 2_000
+"""So many characters of what a reply says in words are kept."""
 
 
 @dataclass(frozen=True)
@@ -332,8 +333,19 @@ class RangeGrader:
             results: what the simulated tools answered to its calls, in their order.
         """
         result = Grader(item, self.rules).evaluate(reply, causes=self.options.causes)
-        part.again.append((reply.item_id, reply.epoch))
-        said = words()[:_SAID] if result.score is not None and not result.calls else ""
+        self.count(item, result, words()[:SAID] if result.score is not None and not result.calls else "", part, results)
+
+    def count(self, item: Item, result: Result, said: str, part: RangeResult, results: Sequence[str] = ()) -> None:
+        """Count a judged reply, and write its row where rows are wanted.
+
+        Args:
+            item: the item.
+            result: what the reply came to.
+            said: the beginning of what a reply without a call says in words.
+            part: what the outcome is added to.
+            results: as above.
+        """
+        part.again.append((result.item_id, result.epoch))
         part.failures += result.score is None
         part.written += bool(said) and self.options.format != "text" and bool(read_text(said, item.offered))
         self._count(result, self._facts(item), part.tally)

@@ -6,24 +6,27 @@ import contextlib
 import statistics
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
 from arabic_agent_eval.batch import GradedBatch, signature_of
+from arabic_agent_eval.errors import DataError
 from arabic_agent_eval.files import WholeFile
 from arabic_agent_eval.items import Category
 from arabic_agent_eval.journal import REPLIES
 from arabic_agent_eval.models.model import Tokens
-from arabic_agent_eval.ranges import Options, RangeGrader, RangeResult
+from arabic_agent_eval.ranges import SAID, Options, RangeGrader, RangeResult
 from arabic_agent_eval.rows import GradedRow, row_line, row_of
 from arabic_agent_eval.rules import CANONICAL, Rules
-from arabic_agent_eval.runs import ReplyRecord, Run
-from arabic_agent_eval.scoring import Result
+from arabic_agent_eval.runs import Pair, ReplyRecord, Run
+from arabic_agent_eval.scoring import Grader, Result
 from arabic_agent_eval.shortcuts import expects_arabic
 from arabic_agent_eval.tally import ItemFacts
 
 NOT_ASKED: Final = "not asked yet"
+
+_MOST_AHEAD = 50_000  # judged answers in memory
 
 _decode = msgspec.json.Decoder(GradedRow).decode
 
@@ -100,6 +103,45 @@ def _latency(seconds: list[float]) -> Latency | None:
     return Latency(round(statistics.fmean(seconds), 4), round(statistics.median(seconds), 4), round(nearest, 4))
 
 
+class Judged(NamedTuple):
+    """What one record of a run came to, and the beginning of what it says in words where it calls nothing."""
+
+    result: Result
+    said: str
+
+
+class Ahead:
+    """Answers that are judged as soon as they have come, while others are waited for; the end then need not.
+
+    Args:
+        run: the run that is being asked.
+        rules: the rule set.
+    """
+
+    def __init__(self, run: Run, rules: Rules = CANONICAL) -> None:
+        self._run, self._rules = run, rules
+        self._judged: dict[Pair, Judged] = {}
+
+    def __len__(self) -> int:
+        return len(self._judged)
+
+    def add(self, record: ReplyRecord) -> None:
+        """Judge a record; one that cannot be read is left to :func:`grade_run`, which says so."""
+        if len(self._judged) < _MOST_AHEAD:
+            with contextlib.suppress(DataError):
+                self._judged[record.id, record.epoch] = _judge(self._run, record, self._rules, causes=True)
+
+    def take(self, record: ReplyRecord) -> Judged | None:
+        """What was judged of the record, once."""
+        return self._judged.pop((record.id, record.epoch), None)
+
+
+def _judge(run: Run, record: ReplyRecord, rules: Rules, *, causes: bool) -> Judged:
+    reply, said = run.reply(record)
+    result = Grader(run.items[record.id], rules).evaluate(reply, causes=causes)
+    return Judged(result, said[:SAID] if result.score is not None and not result.calls else "")
+
+
 def grade_run(
     run: Run,
     *,
@@ -108,6 +150,7 @@ def grade_run(
     out: Path | None = None,
     categories: Mapping[str, Category] | None = None,
     each: Callable[[GradedRow], None] | None = None,
+    ahead: Ahead | None = None,
 ) -> tuple[GradedBatch, RunFigures]:
     """Grade every answer of a run, in the order of asking.
 
@@ -118,6 +161,7 @@ def grade_run(
         out: a file for the graded rows, written whole or not at all.
         categories: declared categories; with them, an item of an unknown category is refused.
         each: is told every graded row.
+        ahead: what was judged already by the same rules, with causes.
 
     Raises:
         DataError: a line of the run is damaged.
@@ -128,7 +172,7 @@ def grade_run(
     options = _options(run, rules, causes=causes, categories=categories)
     file = None if out is None else WholeFile(out)
     with file or contextlib.nullcontext():
-        for _ in _graded(run, options, part, counts):
+        for _ in _graded(run, options, part, counts, ahead):
             if file is not None:
                 file.write(bytes(part.rows))
             if each is not None:
@@ -152,7 +196,9 @@ def _options(run: Run, rules: Rules, *, causes: bool, categories: Mapping[str, C
     return Options(rules.name, format, causes, signature_of(run.items, rules, format), categories=categories)
 
 
-def _graded(run: Run, options: Options, part: RangeResult, counts: _Counts) -> Iterator[None]:
+def _graded(
+    run: Run, options: Options, part: RangeResult, counts: _Counts, ahead: Ahead | None = None
+) -> Iterator[None]:
     """Grade one answer after another into the part; what was not asked yet is unscored."""
     grader = RangeGrader(run.items, run.folder / REPLIES, options)
     due = run.due()
@@ -163,17 +209,14 @@ def _graded(run: Run, options: Options, part: RangeResult, counts: _Counts) -> I
             _add_missing(run, pair, options, part)
             yield
         counts.add(record)
-        reply, said = run.reply(record)
+        judged = None if ahead is None else ahead.take(record)
+        result, said = judged or _judge(run, record, grader.rules, causes=options.causes)
         results = [result for turn in record.turns for result in turn.results]
-        grader.grade_reply(run.items[record.id], reply, _constant(said), part, results)
+        grader.count(run.items[record.id], result, said, part, results)
         yield
     for pair in due:
         _add_missing(run, pair, options, part)
         yield
-
-
-def _constant(text: str) -> Callable[[], str]:
-    return lambda: text
 
 
 def _add_missing(run: Run, pair: tuple[str, int], options: Options, part: RangeResult) -> None:

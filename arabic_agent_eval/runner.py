@@ -135,6 +135,7 @@ class Runner:
         price: of the model, for the cost; None where it is not known.
         cache: answers to identical requests, or None.
         tell: called a few times a second with what has happened so far.
+        finished: called with every item's record when it has been kept.
     """
 
     def __init__(
@@ -148,9 +149,11 @@ class Runner:
         price: Price | None = None,
         cache: Cache | None = None,
         tell: Callable[[Progress], None] = lambda _: None,
+        finished: Callable[[ReplyRecord], None] = lambda _: None,
     ) -> None:
         self._run, self._journal, self._model, self._pace = run, journal, model, pace
         self._limits, self._price, self._cache, self._tell = limits, price, cache, tell
+        self._finished = finished
         if not model.address:  # what is on this machine costs nothing, and its requests do not say all that they ask
             self._cache = None
         self._asked = run.manifest.asked
@@ -287,6 +290,7 @@ class Runner:
 
     async def _finish(self, record: ReplyRecord, failure: Failure | None = None) -> None:
         await self._keep(REPLIES, record_line(record))
+        self._finished(record)
         self.progress.done += 1
         if failure is None:
             return

@@ -333,7 +333,7 @@ class Run:
             return Reply(record.id, "failure", None, record.epoch, record.error or "The request failed."), ""
         calls: list[Call] = []
         said = []
-        offered = self.items[record.id].offered
+        offered = self.items[record.id].offered if self.manifest.asked.written else frozenset()
         for turn in record.turns:
             row = {"id": record.id, "response": self._decoded(record, turn)}
             answer = read_reply(row)

@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import msgspec
 
@@ -141,8 +141,13 @@ def replace_surrogates(value: Any) -> Any:
     return value
 
 
+_SCALARS: Final = frozenset({str, int, float, bool, type(None)})
+
+
 def too_deep(value: Any, limit: int = MAX_DEPTH) -> bool:
     """Tell whether containers nest deeper than the limit, without recursion."""
+    if type(value) is dict and limit > 0 and _SCALARS.issuperset(map(type, value.values())):
+        return False
     level, depth = [value], 0
     while level := [member for member in level if isinstance(member, dict | list | tuple | Mapping)]:
         depth += 1

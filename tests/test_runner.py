@@ -20,7 +20,8 @@ from arabic_agent_eval.errors import DataError, OutputError, UsageError
 from arabic_agent_eval.journal import Journal
 from arabic_agent_eval.models.model import Failure
 from arabic_agent_eval.pacing import Pace
-from arabic_agent_eval.regrading import grade_run
+from arabic_agent_eval.regrading import Ahead, grade_run
+from arabic_agent_eval.rows import GradedRow
 from arabic_agent_eval.runner import Limits, Runner
 from arabic_agent_eval.runs import KeptTurn, Run, TurnRecord, record_line
 from tests.chats import (
@@ -455,3 +456,26 @@ def test_changed_tools_are_refused(tmp_path):
 
     with pytest.raises(DataError, match="the tools are not those that the run offered"):
         Run.read(run.folder)
+
+
+def test_what_is_judged_ahead_changes_nothing(tmp_path):
+    """Judging an answer when it has come gives the rows and figures that judging it at the end gives."""
+    rows = rows_of(8)
+    run = run_in(tmp_path / "run", rows, epochs=2)
+    ahead = Ahead(run)
+    answer = right(rows)._say
+    sometimes = iter([completion(text="لا أدري"), completion({"function": "other", "arguments": {}}), b"{}", b"[]"])
+
+    ask(run, Pretence(lambda body: next(sometimes, None) or answer(body)), attempts=1, finished=ahead.add)
+
+    assert len(ahead) == 16
+    kept: list[list[GradedRow]] = [[], []]
+    (first, figures), (second, same) = (
+        grade_run(run, each=kept[0].append, ahead=ahead),
+        grade_run(run, each=kept[1].append),
+    )
+    assert len(ahead) == 0
+    assert kept[0] == kept[1]
+    assert figures == same
+    assert first.tally.outcomes == second.tally.outcomes
+    assert (first.failures, first.written) == (second.failures, second.written)

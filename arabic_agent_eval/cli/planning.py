@@ -14,6 +14,7 @@ from arabic_agent_eval.cli import steps
 from arabic_agent_eval.errors import DataError, UsageError
 
 if TYPE_CHECKING:
+    from arabic_agent_eval.costs import Price
     from arabic_agent_eval.items import Category, Item, ItemSet
     from arabic_agent_eval.runs import Asked, Run
     from arabic_agent_eval.tools import Toolbox
@@ -31,12 +32,16 @@ class Plan(NamedTuple):
 
 
 class _Material(NamedTuple):
-    """The items of a file, those of them that are asked, their tools, and the same as the JSON of a registry."""
+    """The items of a file, those of them that are asked, their tools, and the same as the JSON of a registry.
+
+    ``categories`` are those of the whole file, in their order.
+    """
 
     whole: ItemSet
     items: ItemSet
     tools: Toolbox
     registry: bytes
+    categories: list[str]
 
     @property
     def asked(self) -> dict[str, Any]:
@@ -142,10 +147,8 @@ def _look_over(material: _Material, name: str, declared: Mapping[str, Category])
     from arabic_agent_eval.checks import check_items
     from arabic_agent_eval.summary import weight_of
 
-    for item in material.whole.values():
-        weight_of(item.category, declared)
-        if item.tools is not None:
-            _check_tools(item)
+    for category in material.categories:
+        weight_of(category, declared)
     looked_at = material.whole.first(_LOOKED_AT).values()
     findings = [one for one in check_items(looked_at, material.tools) if one.rule != "unknown_category"]
     if not findings:
@@ -154,18 +157,37 @@ def _look_over(material: _Material, name: str, declared: Mapping[str, Category])
     return f"{count} items unfair or unanswerable; 'aae data check {name}' names them."
 
 
-def check_options(named: Mapping[str, str | None], out: Path | None, folder: Path | None) -> None:
+def check_options(named: Mapping[str, str | None], out: Path | None, folder: Path | None, resume: Path | None) -> None:
     """Refuse what can be seen to be wrong before anything is asked.
 
     Raises:
-        UsageError: an option is empty, as a variable of the shell that is not set leaves it; or there is no place for
-            the rows.
+        UsageError: an option is empty, as a variable of the shell that is not set leaves it; there is no place for
+            the rows; or two runs are named.
     """
+    if resume is not None and folder is not None:
+        raise UsageError("--run names a new folder and --resume an old one; give one of them.")
     for name, value in named.items():
         if value == "":
             raise UsageError(f"{name} is empty; give a value, or leave the option out.")
     if out is not None and not out.parent.is_dir() and out.parent != folder:  # that of the run is still to be made
         raise UsageError(f"--out {out}: there is no folder {out.parent}.")
+
+
+def price_for(prices: Path | None, model: str) -> Price | None:
+    """The price of a model; None where no file of prices is given.
+
+    Raises:
+        DataError: the file cannot be read.
+        UsageError: it has no price for the model.
+    """
+    from arabic_agent_eval.costs import price_of, read_prices
+
+    if prices is None:
+        return None
+    price = price_of(read_prices(prices), model)
+    if price is None:
+        raise UsageError(f"{prices} has no price for {model!r}.")
+    return price
 
 
 def _check_tools(item: Item) -> None:
@@ -188,14 +210,21 @@ def _material(items: str, tools: str | None, limit: int | None) -> _Material:
     whole = steps.items(items)
     item_set = whole if limit is None else whole.first(limit)
     toolbox, path = steps.registry(items, tools), find_tools(items, tools)
-    named = {name for item in item_set.values() if item.tools is None for name in item.available_functions}
+    categories: dict[str, None] = {}
+    named: set[str] = set()
+    for place, item in enumerate(whole.values()):  # once: to read an item is most of what there is to do
+        categories[item.category] = None
+        if item.tools is not None:
+            _check_tools(item)
+        elif limit is None or place < limit:
+            named.update(item.available_functions)
     unknown = named - set(toolbox)
     if unknown:
         shown = ", ".join(sorted(unknown)[:5])
         raise UsageError(
             f"{items}: {len(unknown)} of the tools that items name are in no registry ({shown}); name it with --tools."
         )
-    return _Material(whole, item_set, toolbox, b"[]\n" if path is None else path.read_bytes())
+    return _Material(whole, item_set, toolbox, b"[]\n" if path is None else path.read_bytes(), [*categories])
 
 
 def _free_folder(now: datetime, model: str) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,10 +14,11 @@ import typer
 from arabic_agent_eval.cli import planning, steps
 from arabic_agent_eval.cli.guard import INTERRUPTED, UNSCORED, guarded
 from arabic_agent_eval.cli.options import CategoriesOption, FailUnder, JsonOption, Layout, RuleName, RulesOption
-from arabic_agent_eval.errors import OutputError, UsageError
+from arabic_agent_eval.errors import OutputError
 
 if TYPE_CHECKING:
     from arabic_agent_eval.cli.page import Page
+    from arabic_agent_eval.regrading import Ahead
     from arabic_agent_eval.runner import Ending
     from arabic_agent_eval.runs import Run
 
@@ -124,24 +126,24 @@ def run(
 ) -> None:
     """Evaluate a model; without options the built-in baseline on a bundled set."""
     from arabic_agent_eval.asking import SYSTEM_PROMPT
-    from arabic_agent_eval.costs import Cache, price_of, read_prices
+    from arabic_agent_eval.costs import Cache
     from arabic_agent_eval.journal import Journal
     from arabic_agent_eval.models.catalogue import open_model
     from arabic_agent_eval.models.model import Settings
     from arabic_agent_eval.pacing import Pace
+    from arabic_agent_eval.regrading import Ahead
     from arabic_agent_eval.reports.progress import telling
+    from arabic_agent_eval.rules import RULES
     from arabic_agent_eval.runner import Limits, Runner
 
     declared = steps.declared(categories)
-    planning.check_options({"--model": model, "--items": items, "--base-url": base_url}, out, folder)
+    planning.check_options({"--model": model, "--items": items, "--base-url": base_url}, out, folder, resume)
     given = {
         "model": model, "base_url": base_url, "epochs": epochs, "temperature": temperature, "seed": seed,
         "max_tokens": max_tokens, "parameters": planning.parameters_of(parameter), "tool_language": tool_language,
         "system": None if system_prompt is None else planning.text_of(system_prompt), "written": prompt_tools,
         "max_turns": max_turns,
     }  # fmt: skip
-    if resume is not None and folder is not None:
-        raise UsageError("--run names a new folder and --resume an old one; give one of them.")
     steps.keep_apart(out, items, tools, system_prompt, prices, categories)
     if resume is not None:
         plan = planning.plan_resumed(resume, given, items, tools, limit)
@@ -151,9 +153,7 @@ def run(
     settings = Settings(
         asked.model.partition("/")[2], asked.temperature, asked.seed, asked.max_tokens, asked.parameters
     )
-    price = price_of(read_prices(prices), asked.model) if prices is not None else None
-    if prices is not None and price is None:
-        raise UsageError(f"{prices} has no price for {asked.model!r}.")
+    price = planning.price_for(prices, asked.model)
     asking = open_model(
         asked.model,
         settings,
@@ -176,12 +176,14 @@ def run(
             steps.say(plan.warning)
         with Journal(made.folder) as journal, telling() as tell:
             steps.keep_apart(out, *made.folder.iterdir())
-            store = None if cache is None else Cache(cache)
-            runner = Runner(made, journal, asking, pace, limits=limits, price=price, cache=store, tell=tell)
+            store, ahead = cache and Cache(cache), Ahead(made, RULES[rules])
+            runner = Runner(made, journal, asking, pace, limits=limits, price=price, cache=store, tell=tell,
+                            finished=ahead.add)  # fmt: skip
+            _load_what_reports_need(asking.address)
             ending = runner.ask(concurrency)
         report_on(
             made, rules, categories, Layout.TERMINAL, as_json=as_json, fail_under=fail_under, out=out,
-            ending=ending, go_on=go_on,
+            ending=ending, go_on=go_on, ahead=ahead,
         )  # fmt: skip
 
 
@@ -237,6 +239,17 @@ def models(
         raise typer.Exit(UNSCORED)
 
 
+def _load_what_reports_need(address: str) -> None:
+    """Load it while answers are waited for, if they are."""
+
+    def load() -> None:
+        import arabic_agent_eval.differences
+        import arabic_agent_eval.uncertainty  # noqa: F401
+
+    if address:
+        threading.Thread(target=load, daemon=True).start()
+
+
 @contextmanager
 def _resumable(go_on: str) -> Iterator[None]:
     """Whatever ends the command, it says how to go on."""
@@ -265,6 +278,7 @@ def report_on(
     title: str = "",
     ending: Ending | None = None,
     go_on: str = "",
+    ahead: Ahead | None = None,
     page: Page | None = None,
 ) -> None:
     """Grade what a run holds, print it, say what is missing, and end with the right code."""
@@ -280,7 +294,9 @@ def report_on(
     each = sheet.add if page is None else page.beside(sheet.add)
     declared = steps.declared(categories)
     steps.keep_apart(out, *run.folder.iterdir())
-    batch, figures = grade_run(run, rules=RULES[rules], causes=causes, out=out, categories=declared, each=each)
+    batch, figures = grade_run(
+        run, rules=RULES[rules], causes=causes, out=out, categories=declared, each=each, ahead=ahead
+    )
     summary = summarize(
         batch.tally,
         due=len(run.items),
