@@ -9,6 +9,8 @@ from arabic_agent_eval.errors import DataError
 
 DATA: Final = Path(__file__).parent / "data"
 _ITEMS, _TOOLS, _REPLIES = "items.jsonl", "tools.json", "replies.jsonl"
+CATEGORIES_FILE: Final = "categories.json"
+"""Beside items, and in a run folder, it declares their categories."""
 
 
 def set_names() -> list[str]:
@@ -45,6 +47,12 @@ def find_tools(items: str, tools: str | None) -> Path | None:
         return _find(tools, _TOOLS, "tools")
     beside = find_items(items).parent
     return next((beside / name for name in (_TOOLS, "functions.json") if (beside / name).is_file()), None)
+
+
+def find_categories(items: str) -> Path | None:
+    """The categories that are declared beside the items; None when there are none."""
+    beside = find_items(items).with_name(CATEGORIES_FILE)
+    return beside if beside.is_file() else None
 
 
 def _find(name: str, file: str, what: str) -> Path:

@@ -2,6 +2,7 @@
 
     manifest.json   written once, whole: item set, model, settings, versions; no secret
     items.jsonl     the items that are asked, and tools.json their tools: a run can be graded wherever it lies
+    categories.json their categories, where any were declared
     replies.jsonl   append-only, one durable line for each finished item: the raw answers and every attempt
     turns.jsonl     append-only, one durable line for each answer that did not finish its item yet
 
@@ -22,10 +23,11 @@ import msgspec
 
 from arabic_agent_eval._version import __version__
 from arabic_agent_eval.asking import ToolLanguage
+from arabic_agent_eval.bundled import CATEGORIES_FILE
 from arabic_agent_eval.errors import DataError, OutputError, UsageError
 from arabic_agent_eval.files import read_json, read_json_line, reason_of, validation_error, write_whole
 from arabic_agent_eval.formats import Reply, read_calls, read_reply, words_of
-from arabic_agent_eval.items import ItemSet
+from arabic_agent_eval.items import Category, ItemSet
 from arabic_agent_eval.journal import LOCK, REPLIES, TURNS, held, line_number, open_growing, whole_lines
 from arabic_agent_eval.markup import read_text
 from arabic_agent_eval.models.model import Tokens
@@ -220,7 +222,16 @@ class Run:
         self.tools = tools
 
     @classmethod
-    def create(cls, folder: Path, asked: Asked, items: ItemSet, tools: bytes, *, created: str) -> Run:
+    def create(
+        cls,
+        folder: Path,
+        asked: Asked,
+        items: ItemSet,
+        tools: bytes,
+        *,
+        created: str,
+        categories: Mapping[str, Category] = {},
+    ) -> Run:
         """Make the folder of a new run.
 
         Args:
@@ -229,12 +240,16 @@ class Run:
             items: those items.
             tools: the tool registry, as JSON.
             created: when, in UTC.
+            categories: declared categories, which the run keeps for its reports.
 
         Raises:
             UsageError: there is something in the folder.
             OutputError: it cannot be written.
         """
         content = {ITEMS: b"".join(items.lines()), TOOLS: tools}
+        if categories:
+            entries = {name: {"weight": one.weight, "name_ar": one.name_ar} for name, one in categories.items()}
+            content[CATEGORIES_FILE] = msgspec.json.format(_encode(entries), indent=2) + b"\n"
         try:
             folder.mkdir(parents=True, exist_ok=True)
             _check_free(folder, content)  # before a lock is left in a folder that is somebody else's
@@ -373,7 +388,9 @@ def _is_left_over(path: Path, content: Mapping[str, bytes]) -> bool:
         return True
     if path.name in content:
         return path.is_file() and path.read_bytes() == content[path.name]
-    return path.suffix == ".part" and path.name.startswith(tuple(f".{name}." for name in (ITEMS, TOOLS, MANIFEST)))
+    return path.suffix == ".part" and path.name.startswith(
+        tuple(f".{name}." for name in (ITEMS, TOOLS, CATEGORIES_FILE, MANIFEST))
+    )
 
 
 def record_line(record: ReplyRecord | KeptTurn) -> bytes:

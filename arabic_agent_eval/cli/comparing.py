@@ -56,7 +56,7 @@ def compare(
     from arabic_agent_eval.rules import RULES
     from arabic_agent_eval.scores import read_scores
 
-    declared = steps.declared(categories)
+    declared = steps.declared(categories, runs=runs)
     scores = [read_scores(path, rules=RULES[rules]) for path in runs]
     found = compare_all(scores, categories=declared, common=common, listed=max(show, LISTED))
     if as_json:

@@ -49,7 +49,7 @@ def data_check(
 
     item_set = steps.items(items)
     registry = steps.registry(items, tools)
-    declared = steps.declared(categories)
+    declared = steps.declared(categories, items=items)
     findings = check_fields(item_set.unknown_fields())
     findings += check_items(item_set.values(), registry)
     findings = [

@@ -53,7 +53,7 @@ def grade(
 
     steps.keep_apart(out, items, replies, categories)
     gc.disable()  # nothing that grading makes has cycles, and the process ends with the command
-    item_set, declared = steps.items(items, checked=False), steps.declared(categories)
+    item_set, declared = steps.items(items, checked=False), steps.declared(categories, items=items)
     with steps.replies(replies) as path, steps.progress() as progress:
         batch = grade_file(
             item_set,

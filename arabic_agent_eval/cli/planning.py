@@ -101,7 +101,7 @@ def plan_new(
     def make() -> Run:
         where = folder or _free_folder(now, name)
         created = now.isoformat(timespec="seconds")
-        return Run.create(where, asked, material.items, material.registry, created=created)
+        return Run.create(where, asked, material.items, material.registry, created=created, categories=declared)
 
     return Plan(asked, make, _look_over(material, items or DEFAULT_SET, declared))
 

@@ -50,7 +50,7 @@ def leaderboard(
     layout = TableLayout.JSON if as_json else layout
     if excel and layout is not TableLayout.CSV:
         raise UsageError("--excel is about CSV; use it with --format csv.")
-    declared = steps.declared(categories)
+    declared = steps.declared(categories, runs=runs)
     found = rank([read_scores(path, rules=RULES[rules]) for path in runs], categories=declared)
 
     from arabic_agent_eval.reports import leaderboard as report

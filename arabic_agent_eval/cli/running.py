@@ -136,7 +136,6 @@ def run(
     from arabic_agent_eval.rules import RULES
     from arabic_agent_eval.runner import Limits, Runner
 
-    declared = steps.declared(categories)
     planning.check_options({"--model": model, "--items": items, "--base-url": base_url}, out, folder, resume)
     given = {
         "model": model, "base_url": base_url, "epochs": epochs, "temperature": temperature, "seed": seed,
@@ -145,6 +144,7 @@ def run(
         "max_turns": max_turns,
     }  # fmt: skip
     steps.keep_apart(out, items, tools, system_prompt, prices, categories)
+    declared = steps.declared(categories, items=None if resume else items, runs=[resume] if resume else [])
     if resume is not None:
         plan = planning.plan_resumed(resume, given, items, tools, limit)
     else:
@@ -176,7 +176,7 @@ def run(
             steps.say(plan.warning)
         with Journal(made.folder) as journal, telling() as tell:
             steps.keep_apart(out, *made.folder.iterdir())
-            store, ahead = cache and Cache(cache), Ahead(made, RULES[rules])
+            store, ahead = Cache(cache) if cache else None, Ahead(made, RULES[rules])
             runner = Runner(made, journal, asking, pace, limits=limits, price=price, cache=store, tell=tell,
                             finished=ahead.add)  # fmt: skip
             _load_what_reports_need(asking.address)
@@ -292,7 +292,7 @@ def report_on(
 
     sheet = Sheet()
     each = sheet.add if page is None else page.beside(sheet.add)
-    declared = steps.declared(categories)
+    declared = steps.declared(categories, runs=[run.folder])
     steps.keep_apart(out, *run.folder.iterdir())
     batch, figures = grade_run(
         run, rules=RULES[rules], causes=causes, out=out, categories=declared, each=each, ahead=ahead

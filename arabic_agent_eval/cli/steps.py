@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -74,14 +74,24 @@ def registry(items: str, tools: str | None) -> Any:
         raise error.at(str(path)) from None
 
 
-def declared(path: Path | None) -> dict[str, Category]:
-    """The categories that --categories declares, by name; none without the option.
+def declared(path: Path | None, *, items: str | None = None, runs: Iterable[Path] = ()) -> dict[str, Category]:
+    """The categories that --categories declares, by name; else those declared beside the items or in a run.
+
+    Args:
+        path: what --categories was given.
+        items: what --items was given.
+        runs: run folders, or files of graded rows, which declare nothing.
 
     Raises:
-        DataError: if the file is not there or holds no categories.
+        DataError: if a file is not there or holds no categories.
     """
+    from arabic_agent_eval.bundled import CATEGORIES_FILE, find_categories
     from arabic_agent_eval.items import read_categories
 
+    if path is None and items is not None:
+        path = find_categories(items)
+    kept = (run / CATEGORIES_FILE for run in runs if run.is_dir())
+    path = path or next((one for one in kept if one.is_file()), None)
     return {} if path is None else read_categories(path)
 
 
