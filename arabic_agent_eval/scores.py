@@ -164,6 +164,41 @@ def read_graded(path: Path, *, rules: Rules = CANONICAL) -> Iterator[GradedRow]:
     return read_rows(path)
 
 
+def matched_by_intent(scores: Scores, other: Scores) -> Scores:
+    """The other scores under the ids of these, so that sets which only share intents can be compared item by item.
+
+    An item gets the mean of the other's judged items with the same intent and category; one without any is left out.
+    So each dialect of a set stands against the same controls in another language.
+
+    Raises:
+        UsageError: no intent is common to both.
+    """
+    said: dict[tuple[str | None, str], list[ItemScores]] = {}
+    for item in other.judged(lambda one: one.intent is not None):
+        said.setdefault((item.intent, item.category), []).append(item)
+    found = {}
+    for item in scores.items.values():
+        if several := said.get((item.intent, item.category)):
+            found[item.item_id] = _joined(item, several)
+    if not found:
+        raise UsageError(f"{scores.path} and {other.path} have no intent in common.")
+    return Scores(other.name, other.path, other.signature, found, other.figures)
+
+
+def _joined(item: ItemScores, several: list[ItemScores]) -> ItemScores:
+    axes = {axis: sum(one.axes[axis] for one in several) / len(several) for axis in several[0].axes}
+    return ItemScores(
+        item_id=item.item_id,
+        category=item.category,
+        dialect=item.dialect,
+        intent=item.intent,
+        totals=(sum(one.mean for one in several) / len(several),),
+        axes=axes,
+        arabic=any(one.arabic for one in several),
+        unscored=0,
+    )
+
+
 def _item(item_id: str, facts: _Facts, answers: list[_Answer]) -> ItemScores:
     """One item, its answers in the order of their epochs."""
     category, dialect, intent, arabic = facts

@@ -10,6 +10,7 @@ import typer
 from arabic_agent_eval.cli import steps
 from arabic_agent_eval.cli.guard import GATE_FAILED, UNSCORED, guarded
 from arabic_agent_eval.cli.options import CategoriesOption, JsonOption, Layout, RuleName, RulesOption, number
+from arabic_agent_eval.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,6 +29,10 @@ def compare(
     *,
     common: Annotated[
         bool, typer.Option("--common", help="Compare the items that both hold, where the item sets differ.")
+    ] = False,
+    by_intent: Annotated[
+        bool,
+        typer.Option("--by-intent", help="Match items by intent: what the same requests cost in another language."),
     ] = False,
     rules: RulesOption = RuleName.CANONICAL,
     categories: CategoriesOption = None,
@@ -54,11 +59,15 @@ def compare(
 
     from arabic_agent_eval.comparison import LISTED, compare_all
     from arabic_agent_eval.rules import RULES
-    from arabic_agent_eval.scores import read_scores
+    from arabic_agent_eval.scores import matched_by_intent, read_scores
 
+    if by_intent and show:
+        raise UsageError("--show needs the same items on both sides; leave it out with --by-intent.")
     declared = steps.declared(categories, runs=runs)
     scores = [read_scores(path, rules=RULES[rules]) for path in runs]
-    found = compare_all(scores, categories=declared, common=common, listed=max(show, LISTED))
+    if by_intent:
+        scores[1:] = [matched_by_intent(scores[0], other) for other in scores[1:]]
+    found = compare_all(scores, categories=declared, common=common or by_intent, listed=max(show, LISTED))
     if as_json:
         steps.write(json.format(json.encode({"comparisons": found}), indent=2) + b"\n")
     else:
