@@ -365,3 +365,41 @@ def test_the_published_runs(tmp_path):
     [(_, shown)] = blocks(DOCS / "comparing.md", "text")
     lines = {" ".join(line.split()).replace(str(tmp_path) + "/", "") for line in pair.splitlines()}
     assert [line for line in shown.splitlines() if line != MORE and " ".join(line.split()) not in lines] == []
+
+
+# --- matched by intent ---------------------------------------------------------------------------------------
+
+
+def test_controls_are_matched_by_intent(tmp_path):
+    """Each item stands against the mean of the other's items with its intent and category; the rest is left out."""
+    spoken = [
+        item(f"{name}-{dialect}", "multi_step", dialect, [("f", {"place": "جدة", "day": "غدا"})], intent=name)
+        for name in ("trip", "visit", "alone")
+        for dialect in ("msa", "gulf")
+    ]
+    control = [
+        item(f"{name}-en", "multi_step", "english", [("f", {"place": "جدة", "day": "غدا"})], intent=name)
+        for name in ("trip", "visit", "other")
+    ]
+    a = rows_of(tmp_path, "arabic", [RIGHT, WRONG, RIGHT, RIGHT, WRONG, WRONG], spoken)
+    b = rows_of(tmp_path, "english", [RIGHT, RIGHT, WRONG], control)
+
+    done = aae("compare", a, b, "--by-intent", "--json")
+
+    [found] = json.loads(done.out)["comparisons"]
+    assert done.code == 0, done.err
+    assert (found["compared"], found["overall"]["difference"]) == (4, pytest.approx(0.25))
+    assert {name: group["difference"] for name, group in found["dialects"].items()} == {
+        "msa": 0.0, "gulf": pytest.approx(0.5)
+    }  # fmt: skip
+
+
+def test_what_cannot_be_matched_by_intent(tmp_path, pair):
+    """Sets without a common intent, and answers side by side, are refused with a sentence."""
+    apart = rows_of(tmp_path, "apart", [RIGHT], [item("x", "multi_step", "msa", [("f", {})], intent="unheard")])
+
+    none, shown = aae("compare", pair[0], apart, "--by-intent"), aae("compare", *pair, "--by-intent", "--show", 1)
+
+    assert (none.code, shown.code) == (2, 2)
+    assert "have no intent in common" in none.err
+    assert "leave it out with --by-intent" in shown.err

@@ -328,3 +328,28 @@ def test_two_at_once_make_one_run(tmp_path):
     assert json.loads((folder / "manifest.json").read_text("utf-8"))["asked"]["temperature"] == winner
     sent = {turn["request"]["temperature"] for line in lines_of(folder / "replies.jsonl") for turn in line["turns"]}
     assert sent == {winner}
+
+
+# --- declared categories -------------------------------------------------------------------------------------
+
+
+def test_categories_beside_the_items(tmp_path):
+    """They hold for grading and asking without an option, the run keeps them, and an option comes first."""
+    rows = [row | {"category": "banking"} for row in rows_of(4, conversations=0)]
+    folder, (_, items, *_) = tmp_path / "run", material(tmp_path, rows)
+    declared = tmp_path / "categories.json"
+    declared.write_text('{"banking": {"weight": 0.5, "name_ar": "مصارف"}}', encoding="utf-8")
+    (tmp_path / "other.json").write_text('{"banking": 0}', encoding="utf-8")
+
+    run = aae("run", "--items", items, "--run", folder, "--json")
+    (tmp_path / "categories.json").unlink()
+    again = aae("report", folder, "--json")
+    left_out = aae("report", folder, "--json", "--categories", tmp_path / "other.json")
+
+    assert (run.code, again.code) == (0, 0), run.err + again.err
+    assert json.loads(again.out)["categories"]["banking"]["weight"] == 0.5
+    assert json.loads(run.out)["overall"] == json.loads(again.out)["overall"] is not None
+    assert json.loads(left_out.out)["overall"] is None
+    assert json.loads((folder / "categories.json").read_text(encoding="utf-8")) == {
+        "banking": {"weight": 0.5, "name_ar": "مصارف"}
+    }
