@@ -337,8 +337,10 @@ def _secret_pattern(key: str | None) -> re.Pattern[bytes] | None:
 
 
 def _echoes(char: str) -> str:
-    plain = re.escape(char)
-    return plain if char.isalnum() else rf"(?:\\?{plain}|\\u00{ord(char):02x}|%{ord(char):02x})"
+    """A character as it is or escaped, also in JSON that stands as text in JSON, as the arguments of a call do."""
+    plain, code = re.escape(char), f"{ord(char):02x}"
+    escaped = rf"\\{{1,8}}u00{code}"
+    return rf"(?:{plain}|{escaped})" if char.isalnum() else rf"(?:\\{{0,8}}{plain}|{escaped}|%{code})"
 
 
 # --- what a provider can get wrong -----------------------------------------------------------------------------

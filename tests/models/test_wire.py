@@ -521,6 +521,9 @@ ECHOES = {
     "plain": KEY,
     "escaped slash": KEY.replace("/", r"\/"),
     "escaped sign": KEY.replace("=", "\\u003d").replace("+", "\\u002B"),
+    "escaped slash in JSON in JSON": KEY.replace("/", r"\\/"),
+    "escaped twice": KEY.replace("=", r"\\u003d").replace("+", r"\\\u002B"),
+    "escaped letters": KEY.replace("s", "\\u0073").replace("4", "\\u0034"),
     "in an address": KEY.replace("/", "%2F").replace("+", "%2b").replace("=", "%3D"),
     "in lower case": KEY.lower(),
 }
