@@ -13,6 +13,7 @@ from arabic_agent_eval.errors import DataError, EvalError, MissingExtra, OutputE
 if TYPE_CHECKING:
     from arabic_agent_eval.formats import Reply, read_calls, read_reply
     from arabic_agent_eval.items import Category, ExpectedCall, Item, ItemSet
+    from arabic_agent_eval.results import Results, compare, open_results, rank
     from arabic_agent_eval.rules import CANONICAL, V0_1, Rules
     from arabic_agent_eval.scoring import (
         CategoryScore,
@@ -47,6 +48,7 @@ __all__ = [
     "OutputError",
     "Reply",
     "Result",
+    "Results",
     "Rules",
     "Score",
     "Signature",
@@ -54,10 +56,13 @@ __all__ = [
     "Toolbox",
     "UsageError",
     "__version__",
+    "compare",
     "compute_overall_score",
     "evaluate_reply",
     "grade",
     "normalize_arabic",
+    "open_results",
+    "rank",
     "read_calls",
     "read_reply",
     "score_calls",
@@ -69,6 +74,7 @@ _HOMES = {
     for module, names in {
         "formats": ["Reply", "read_calls", "read_reply"],
         "items": ["Category", "ExpectedCall", "Item", "ItemSet"],
+        "results": ["Results", "compare", "open_results", "rank"],
         "rules": ["CANONICAL", "V0_1", "Rules"],
         "scoring": [
             "CategoryScore", "Grader", "Loss", "Result", "Score", "Signature", "compute_overall_score",

@@ -55,6 +55,12 @@ def find_categories(items: str) -> Path | None:
     return beside if beside.is_file() else None
 
 
+def kept_categories(run: Path) -> Path | None:
+    """The categories that a run folder keeps; None where it has none, and for a file of graded rows."""
+    kept = run / CATEGORIES_FILE
+    return kept if run.is_dir() and kept.is_file() else None
+
+
 def _find(name: str, file: str, what: str) -> Path:
     path = Path(name)
     try:

@@ -17,11 +17,14 @@ from arabic_agent_eval.errors import UsageError
 from arabic_agent_eval.items import CATEGORIES, DIALECTS
 from arabic_agent_eval.scores import ItemScores, Scores
 from arabic_agent_eval.summary import NO_DIALECT, weight_of
+from arabic_agent_eval.tables import Grid, notebook_block, number, probability, signed, signed_interval
 
 if TYPE_CHECKING:
     from arabic_agent_eval.items import Category
 
 Verdict = Literal["better", "worse", "unclear"]
+VERDICTS: Final[Mapping[Verdict, str]] = {"better": "better", "worse": "worse", "unclear": "cannot tell"}
+"""Verdict → what tables say."""
 
 LEVEL: Final = 0.95
 LISTED: Final = 5
@@ -124,6 +127,50 @@ class Comparison(msgspec.Struct, frozen=True):
     def is_complete(self) -> bool:
         """Whether every item of the comparison was judged in every epoch on both sides."""
         return not (self.left_out or self.a.unscored or self.b.unscored)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the result in a sentence, the two sides, the groups, and what changed most."""
+        overall, n = self.overall, f"{self.compared:,} of {self.items:,} items compared."
+        scores = (None, None) if overall is None else (overall.a, overall.b)
+        sides = [
+            [letter, side.name, side.path, number(score), f"{side.judged:,}"]
+            for letter, side, score in zip("AB", (self.a, self.b), scores, strict=True)
+        ]
+        changes = [
+            [one.item_id, one.category, one.dialect or NO_DIALECT, number(one.a), number(one.b), signed(one.difference)]
+            for one in (*self.regressed, *self.improved)
+        ]
+        grids = [
+            Grid(["", "run", "from", "score", "judged"], sides, words=3),
+            *(_grid(head, groups) for head, groups in (("category", self.categories), ("dialect", self.dialects))),
+            Grid(["changed most", "category", "dialect", "A", "B", "B − A"], changes, words=3),
+        ]
+        return notebook_block([headline(overall, "B"), n, *self.notes], grids)
+
+
+def headline(found: Difference | None, name: str) -> str:
+    """The result in one sentence; ``name`` is the letter of the other."""
+    if found is None:
+        return (
+            f"{name} and A share no judged item of a category with a weight, so there is no overall score to compare."
+        )
+    size = f"{number(found.b)} against {number(found.a)}, {signed(found.difference)}, "
+    size += f"95 %: {signed_interval(found.low, found.high)}"
+    p_value = found.p_value if found.adjusted is None else found.adjusted
+    said = f"p {'' if p_value < 0.00005 else '= '}{probability(p_value)}"  # noqa: PLR2004
+    said += "" if found.adjusted is None else " (Holm)"
+    if found.verdict == "unclear":
+        return f"{name} and A cannot be told apart: {size}; {said}."
+    return f"{name} is {found.verdict} than A: {size}; {said}."
+
+
+def _grid(head: str, groups: Mapping[str, Difference]) -> Grid:
+    rows = [
+        [name, f"{one.n:,}", number(one.a), number(one.b), signed(one.difference), signed_interval(one.low, one.high),
+         probability(one.p_value if one.adjusted is None else one.adjusted), VERDICTS[one.verdict]]
+        for name, one in groups.items()
+    ]  # fmt: skip
+    return Grid([head, "n", "A", "B", "B − A", "95 %", "p (Holm)", "B is"], rows)
 
 
 class _Pair(NamedTuple):

@@ -207,6 +207,14 @@ class WholeFile:
         return OutputError(f"{self.path}: the result could not be written: {reason_of(error)}.{kept}")
 
 
+def is_same_file(one: Path, other: str | Path) -> bool:
+    """Whether two names lead to one file that is there."""
+    try:
+        return one.samefile(other)
+    except OSError:  # one of them is not there, or no name for a file
+        return False
+
+
 def write_whole(path: Path, data: bytes, *, durable: bool = True) -> None:
     """Write a file completely or not at all.
 

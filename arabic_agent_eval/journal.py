@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -65,19 +66,9 @@ class Journal:
                 self._append(name, data)
 
     def _append(self, name: str, data: bytes) -> None:
-        handle = self._handles[name]
-        whole = size = os.fstat(handle).st_size
         try:
-            written = 0
-            while written < len(data):
-                written += os.write(handle, data[written:])
-                whole = size + data.rfind(b"\n", 0, written) + 1
-            whole = size  # what the disk does not confirm may be anything
-            os.fsync(handle)
+            append_durably(self._handles[name], data)
         except OSError as error:
-            with contextlib.suppress(OSError):
-                os.ftruncate(handle, whole)
-                os.fsync(handle)
             raise OutputError(f"{self.folder / name}: an answer could not be kept: {reason_of(error)}.") from None
 
     def close(self) -> None:
@@ -87,6 +78,54 @@ class Journal:
                 os.close(handle)
             self._handles.clear()
             self._lock = None
+
+
+def append_durably(handle: int, data: bytes) -> None:
+    """Add whole lines to an open file and wait until the disk has them.
+
+    Raises:
+        OSError: there is no room, or the disk is gone; the lines that still fitted are there, and no part of another.
+    """
+    whole = size = os.fstat(handle).st_size
+    try:
+        written = 0
+        while written < len(data):
+            written += os.write(handle, data[written:])
+            whole = size + data.rfind(b"\n", 0, written) + 1
+        whole = size  # what the disk does not confirm may be anything
+        os.fsync(handle)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.ftruncate(handle, whole)
+            os.fsync(handle)
+        raise
+
+
+@contextlib.contextmanager
+def growing(path: Path) -> Iterator[int]:
+    """A file of lines that is read and then appended to, made where there is none, by one process at a time.
+
+    The others wait. It is only read from its beginning, and what stands in it is never changed.
+
+    Raises:
+        OutputError: it cannot be opened for writing, or is no regular file.
+    """
+    is_new = not path.exists()
+    try:
+        handle = os.open(path, _FLAGS | os.O_APPEND | getattr(os, "O_NONBLOCK", 0), 0o666)
+    except OSError as error:
+        raise OutputError(f"{path}: nothing can be added there: {reason_of(error)}.") from None
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OutputError(f"{path}: nothing can be added there: it is not a regular file.")
+        if fcntl is not None:
+            with contextlib.suppress(OSError):  # some network file systems have no locks
+                fcntl.flock(handle, fcntl.LOCK_EX)
+        yield handle
+        if is_new:
+            _sync_folder(path.parent)
+    finally:
+        os.close(handle)
 
 
 @contextlib.contextmanager

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -17,8 +18,10 @@ from arabic_agent_eval import statistics
 from arabic_agent_eval.comparison import LEVEL, Comparison, compare
 from arabic_agent_eval.errors import UsageError
 from arabic_agent_eval.items import CATEGORIES, DIALECTS
+from arabic_agent_eval.rules import AXES
 from arabic_agent_eval.scores import weights_of
-from arabic_agent_eval.summary import NO_DIALECT, weight_of
+from arabic_agent_eval.summary import NO_DIALECT, Coverage, weight_of, weights_tag
+from arabic_agent_eval.tables import Grid, interval, notebook_block, number, signed, signed_interval
 from arabic_agent_eval.uncertainty import intervals
 
 if TYPE_CHECKING:
@@ -28,6 +31,9 @@ if TYPE_CHECKING:
 STANDARD: Final = "msa"
 """The dialect that the others are held against."""
 _ROUNDING = 1e-9
+RANK_MEANS: Final = (
+    "Rank: 1 + how many models are better with certainty: all pairs compared item by item, adjusted together (Holm)."
+)
 
 
 class Score(msgspec.Struct, frozen=True):
@@ -63,10 +69,14 @@ class Entry(msgspec.Struct, frozen=True):
     Attributes:
         rank: 1 + how many of the others are better with certainty; None without an overall score.
         name, path: who was asked, and where the scores were read from.
-        signature: what they were computed with.
+        created: when the run was made, in UTC; None for graded rows.
+        rules, signature: what they were computed with.
         overall: the overall score of the items that were judged; None where none is of a category with a weight.
         categories, dialects: name → score of a group, the plain mean of its items; groups without a judged item are
             absent.
+        axes: axis → its score, weighted as the overall score; axes that no category with a weight has are absent.
+        exact_match: the share of judged items that are right in every respect; None without any.
+        coverage: judged answers and all that were due.
         gap: of the dialect that lies furthest below MSA; None where no intent was judged in MSA and in a dialect.
         judged: how many of the items of the leaderboard have a score.
         unscored: how many answers have none.
@@ -77,10 +87,15 @@ class Entry(msgspec.Struct, frozen=True):
     rank: int | None
     name: str
     path: str
+    created: str | None
+    rules: str
     signature: str
     overall: Score | None
     categories: dict[str, Score]
     dialects: dict[str, Score]
+    axes: dict[str, Score]
+    exact_match: Score | None
+    coverage: Coverage
     gap: Gap | None
     judged: int
     unscored: int
@@ -107,6 +122,45 @@ class Leaderboard(msgspec.Struct, frozen=True):
     dialects: list[str]
     notes: list[str]
     complete: bool
+
+    def as_utf8(self) -> Leaderboard:
+        """The same with names of files that are not UTF-8 escaped, so that it can be written as JSON."""
+        entries = [msgspec.structs.replace(one, name=_utf8(one.name), path=_utf8(one.path)) for one in self.entries]
+        return msgspec.structs.replace(self, entries=entries, notes=[_utf8(note) for note in self.notes])
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the models by rank, then their categories, then their dialects and gaps."""
+        of_all = f"{self.items:,}"
+        first = [
+            [str(one.rank or "–"), one.name, *_cells(one.overall), f"{one.judged:,}/{of_all}"] for one in self.entries
+        ]
+        gaps = [[one.name, *_groups(one.dialects, self.dialects), *_gap_cells(one.gap)] for one in self.entries]
+        grids = [
+            Grid(["rank", "model", "score", "95 %", "judged"], first, words=2),
+            Grid(["model", *self.categories],
+                 [[one.name, *_groups(one.categories, self.categories)] for one in self.entries]),
+            Grid(["model", *self.dialects, "gap to MSA", "difference", "95 %"], gaps),
+        ]  # fmt: skip
+        title = f"Leaderboard of {len(self.entries):,} models, {self.items:,} items"
+        return notebook_block([title, RANK_MEANS, *self.notes], grids)
+
+
+def _utf8(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _cells(found: Score | None) -> list[str]:
+    return ["–", "–"] if found is None else [number(found.score), interval((found.low, found.high))]
+
+
+def _groups(scores: Mapping[str, Score], names: Sequence[str]) -> list[str]:
+    return [number(scores[name].score) if name in scores else "–" for name in names]
+
+
+def _gap_cells(gap: Gap | None) -> list[str]:
+    if gap is None:
+        return ["–"] * 3
+    return [gap.dialect, signed(gap.difference), signed_interval(gap.low, gap.high)]
 
 
 def leaderboard(runs: Sequence[Scores], *, categories: Mapping[str, Category] | None = None) -> Leaderboard:
@@ -170,30 +224,55 @@ def _entry(scores: Scores, rank: int, declared: Mapping[str, Category]) -> Entry
     ends, judged, figures = intervals(scores, declared), scores.judged(), scores.figures
     by_category = _scored(judged, lambda item: item.category, ends.categories)
     weights = weights_of(scores, lambda name: weight_of(name, declared))
-    overall = None
-    if ends.overall is not None:
-        total = math.fsum(weights.values())
-        mean = math.fsum(by_category[name].score * weight for name, weight in weights.items()) / total
-        overall = Score(mean, *ends.overall, sum(by_category[name].n for name in weights))
+    weighted = {name: by_category[name] for name in weights}
+    overall = None if ends.overall is None else _weighted(weighted, weights, ends.overall)
     tokens = None if figures is None else figures.tokens
     latency = None if figures is None else figures.latency
+    answers = sum(len(item.totals) for item in judged)
+    unscored = sum(item.unscored for item in scores.items.values())
     return Entry(
         rank=None if overall is None else rank,
         name=scores.name,
         path=scores.path,
-        signature=str(scores.signature),
+        created=scores.created,
+        rules=scores.signature.rules,
+        signature=str(replace(scores.signature, weights=weights_tag(declared))),
         overall=overall,
         categories=by_category,
         dialects=_scored(judged, lambda item: item.dialect or NO_DIALECT, ends.dialects),
+        axes={axis: _axis(axis, judged, weights, ends.axes[axis]) for axis in AXES if axis in ends.axes},
+        exact_match=None if ends.exact_match is None else _exact_match(judged, ends.exact_match),
+        coverage=Coverage(answers, unscored, answers + unscored),
         gap=dialect_gap(judged),
         judged=len(judged),
-        unscored=sum(item.unscored for item in scores.items.values()),
+        unscored=unscored,
         tokens_read=None if tokens is None else tokens.input,
         tokens_written=None if tokens is None else tokens.output,
         cost=None if figures is None else figures.cost,
         # Answers that were replayed or kept took no time that says anything of the model.
         latency=latency.median if latency is not None and latency.p95 > 0 else None,
     )
+
+
+def _weighted(groups: Mapping[str, Score], weights: Mapping[str, float], ends: tuple[float, float]) -> Score:
+    """Σ score × weight / Σ weight, over these categories."""
+    total = math.fsum(weights[name] for name in groups)
+    mean = math.fsum(group.score * weights[name] for name, group in groups.items()) / total
+    return Score(mean, *ends, sum(group.n for group in groups.values()))
+
+
+def _axis(axis: str, items: Iterable[ItemScores], weights: Mapping[str, float], ends: tuple[float, float]) -> Score:
+    """An axis over the categories that have it, weighted by category."""
+    values: dict[str, list[float]] = {}
+    for item in items:
+        if item.category in weights and axis in item.axes:
+            values.setdefault(item.category, []).append(item.axes[axis])
+    groups = {name: Score(_mean(own), 0.0, 0.0, len(own)) for name, own in values.items()}
+    return _weighted(groups, weights, ends)
+
+
+def _exact_match(items: Sequence[ItemScores], ends: tuple[float, float]) -> Score:
+    return Score(_mean([item.exact / len(item.totals) for item in items]), *ends, len(items))
 
 
 def _scored(

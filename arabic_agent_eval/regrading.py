@@ -6,7 +6,7 @@ import contextlib
 import statistics
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -22,9 +22,8 @@ from arabic_agent_eval.rules import CANONICAL, Rules
 from arabic_agent_eval.runs import Pair, ReplyRecord, Run
 from arabic_agent_eval.scoring import Grader, Result
 from arabic_agent_eval.shortcuts import expects_arabic
+from arabic_agent_eval.summary import NOT_ASKED
 from arabic_agent_eval.tally import ItemFacts
-
-NOT_ASKED: Final = "not asked yet"
 
 _MOST_AHEAD = 50_000  # judged answers in memory
 
@@ -183,10 +182,10 @@ def grade_run(
     return batch, counts.figures(run)
 
 
-def graded_rows(run: Run, *, rules: Rules = CANONICAL) -> Iterator[GradedRow]:
+def graded_rows(run: Run, *, rules: Rules = CANONICAL, causes: bool = True) -> Iterator[GradedRow]:
     """The graded row of every item that was asked or is still to be asked, one after another."""
     part = RangeResult()
-    for _ in _graded(run, _options(run, rules, causes=True), part, _Counts()):
+    for _ in _graded(run, _options(run, rules, causes=causes), part, _Counts()):
         yield _decode(part.rows)
         part.rows.clear()
 

@@ -17,12 +17,12 @@ import platform
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 import msgspec
 
 from arabic_agent_eval._version import __version__
-from arabic_agent_eval.asking import ToolLanguage
+from arabic_agent_eval.asking import SYSTEM_PROMPT, ToolLanguage
 from arabic_agent_eval.bundled import CATEGORIES_FILE
 from arabic_agent_eval.errors import DataError, OutputError, UsageError
 from arabic_agent_eval.files import read_json, read_json_line, reason_of, validation_error, write_whole
@@ -35,6 +35,11 @@ from arabic_agent_eval.strictjson import MalformedJSON, decode_clipped, replace_
 from arabic_agent_eval.tools import Call, Toolbox
 
 MANIFEST, ITEMS, TOOLS = "manifest.json", "items.jsonl", "tools.json"
+DEFAULTS: Final[Mapping[str, Any]] = {
+    "system": SYSTEM_PROMPT, "tool_language": "both", "written": False, "temperature": None, "seed": None,
+    "max_tokens": None, "parameters": {}, "epochs": 1, "max_turns": 10,
+}  # fmt: skip
+"""How a model is asked when nothing else is said."""
 
 _T = TypeVar("_T")
 Pair = tuple[str, int]
@@ -82,6 +87,11 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     parameters: dict[str, Any]
     epochs: int
     max_turns: int
+
+    @property
+    def changed(self) -> dict[str, Any]:
+        """The settings that are not the defaults, by name."""
+        return {name: value for name, usual in DEFAULTS.items() if (value := getattr(self, name)) != usual}
 
     def differences(self, other: Asked) -> list[str]:
         """Where the two differ, one line each; long texts are not shown in full."""

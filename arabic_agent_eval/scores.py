@@ -73,6 +73,7 @@ class Scores(msgspec.Struct, frozen=True):
         signature: what they were computed with, epochs included.
         items: id → scores, in the order of the rows.
         figures: what the run took; None for graded rows.
+        created: when the run was made, in UTC; None for graded rows.
     """
 
     name: str
@@ -80,6 +81,7 @@ class Scores(msgspec.Struct, frozen=True):
     signature: Signature
     items: dict[str, ItemScores]
     figures: RunFigures | None = None
+    created: str | None = None
 
     def judged(self, keep: Callable[[ItemScores], bool] = lambda _: True) -> list[ItemScores]:
         """The items that have a score, and for which ``keep`` holds."""
@@ -112,13 +114,14 @@ class Sheet:
         axes = tuple([getattr(row, axis) for axis in AXES])
         self._answers.setdefault(row.item_id, []).append((row.epoch, row.total, axes))
 
-    def scores(self, name: str, path: str, figures: RunFigures | None = None) -> Scores:
+    def scores(self, name: str, path: str, figures: RunFigures | None = None, created: str | None = None) -> Scores:
         """The scores of all rows that were counted.
 
         Args:
             name: what was scored.
             path: where the rows came from.
             figures: what the run took.
+            created: when the run was made, in UTC.
 
         Raises:
             UsageError: there were no rows, or their signature is none.
@@ -128,7 +131,7 @@ class Sheet:
         epochs = max(len(several) for several in self._answers.values())
         signature = replace(Signature.read(self._signature), epochs=epochs)
         items = {item_id: _item(item_id, facts, self._answers[item_id]) for item_id, facts in self._facts.items()}
-        return Scores(name, path, signature, items, figures)
+        return Scores(name, path, signature, items, figures, created)
 
 
 def read_scores(path: Path, *, rules: Rules = CANONICAL) -> Scores:
@@ -138,18 +141,19 @@ def read_scores(path: Path, *, rules: Rules = CANONICAL) -> Scores:
         DataError: it is neither, or is damaged; rows with different signatures are mixed.
     """
     sheet = Sheet()
-    name, figures = path.stem, None
+    name, figures, created = path.stem, None, None
     try:
         if path.is_dir():
             from arabic_agent_eval.regrading import grade_run  # noqa: PLC0415 - rows need neither runs nor models
             from arabic_agent_eval.runs import Run  # noqa: PLC0415
 
-            _, figures = grade_run(Run.read(path), rules=rules, causes=False, each=sheet.add)
-            name = figures.model
+            run = Run.read(path)
+            _, figures = grade_run(run, rules=rules, causes=False, each=sheet.add)
+            name, created = figures.model, run.manifest.created
         else:
             for row in read_rows(path):
                 sheet.add(row)
-        return sheet.scores(name, str(path), figures)
+        return sheet.scores(name, str(path), figures, created)
     except UsageError as error:
         raise DataError(str(error), path=str(path)) from None
 

@@ -15,10 +15,12 @@ from arabic_agent_eval.errors import UnknownCategory
 from arabic_agent_eval.items import CATEGORIES, DIALECTS, Category
 from arabic_agent_eval.rules import AXES, composition
 from arabic_agent_eval.scoring import Signature, grade
+from arabic_agent_eval.tables import AXIS_WORDS, Grid, coverage_line, interval, notebook_block, number, score_line
 from arabic_agent_eval.tally import Example, ItemFacts, Outcome, Tally
 
 NO_DIALECT: Final = "(none)"
 NO_REPLY: Final = "no reply in the file"
+NOT_ASKED: Final = "not asked yet"
 _FULL = 1 - 1e-12
 
 
@@ -95,6 +97,10 @@ class Summary(msgspec.Struct, frozen=True):
     rules: str
     signature: str
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: score, groups, and where the points went."""
+        return summary_block(self)
+
 
 _OF_CAUSES = ("lost", "lost_by_axis", "lost_arguments", "examples")
 
@@ -107,6 +113,47 @@ def summary_json(summary: Summary, more: Mapping[str, Any] | None = None) -> byt
             if holder.get(name, ...) is None:
                 del holder[name]
     return msgspec.json.format(msgspec.json.encode(document), indent=2)
+
+
+Ends = tuple[float, float]
+"""The lower and the upper end of an interval."""
+
+
+def summary_block(
+    summary: Summary,
+    *,
+    name: str = "",
+    overall: Ends | None = None,
+    categories: Mapping[str, Ends] | None = None,
+    dialects: Mapping[str, Ends] | None = None,
+) -> str:
+    """A summary as a piece of HTML for notebooks.
+
+    Args:
+        summary: the numbers.
+        name: what was graded.
+        overall: the interval of the overall score, where it is known.
+        categories: name → interval of the score, where they are known.
+        dialects: the same.
+    """
+    score = f"Score {score_line(summary.overall, summary.grade, summary.coverage.unscored)}"
+    score += "" if overall is None else f", 95 %: {interval(overall)}"
+    coverage = summary.coverage
+    covered = coverage_line(coverage.scored, coverage.total, summary.unscored_reasons, summary.worst_case)
+    grids = [_grid("category", summary.categories, categories), _grid("dialect", summary.dialects, dialects)]
+    if summary.lost:
+        grids.append(Grid(["cause", "points"], [[cause, number(points)] for cause, points in summary.lost.items()]))
+    return notebook_block([*filter(None, [name]), score, covered, summary.signature], grids)
+
+
+def _grid(head: str, groups: Mapping[str, Group], ends: Mapping[str, Ends] | None) -> Grid:
+    rows = [
+        [name, f"{group.n:,}", number(group.score), *([] if ends is None else [interval(ends.get(name))]),
+         *(number(getattr(group, axis)) for axis in AXES[:3])]
+        for name, group in groups.items()
+    ]  # fmt: skip
+    own = [] if ends is None else ["95 %"]
+    return Grid([head, "n", "score", *own, *(AXIS_WORDS[axis] for axis in AXES[:3])], rows)
 
 
 class _Alike:
@@ -211,7 +258,7 @@ def summarize(
         examples=None if lost is None else {cause: tally.examples.get(cause, []) for cause in lost},
         unscored_reasons=_reasons(tally, coverage),
         rules=rules,
-        signature=str(replace(signature, epochs=epochs, weights=_weights_tag(declared))),
+        signature=str(replace(signature, epochs=epochs, weights=weights_tag(declared))),
     )
 
 
@@ -224,8 +271,8 @@ def _worst_case(tally: Tally, declared: Mapping[str, Category]) -> float | None:
     return _weighted_score(groups, {name: group.weight or 0.0 for name, group in groups.items()})
 
 
-def _weights_tag(declared: Mapping[str, Category]) -> str:
-    """What a signature says of declared weights: nothing where they are the canonical ones."""
+def weights_tag(declared: Mapping[str, Category]) -> str:
+    """What a signature says of declared weights: ``canonical``, or eight hexadecimal digits that name the others."""
     changed = {name: one.weight for name, one in declared.items() if CATEGORIES.get(name) is None
                or CATEGORIES[name].weight != one.weight}  # fmt: skip
     if not changed:

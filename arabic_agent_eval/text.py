@@ -184,8 +184,8 @@ def name_invisible(text: str, *, spaces: bool = False) -> str:
         text: any text; it may hold lone surrogates and escape sequences.
         spaces: name the unusual white space (no-break space, tabs, line ends) too.
     """
-    if text.isascii() and text.isprintable():
-        return text
+    if text.isprintable() and _INVISIBLE.search(text) is None:
+        return text  # nothing of the categories C and Z but spaces, as most texts are
     return "".join(_shown(char, spaces=spaces) for char in text)
 
 

@@ -15,7 +15,7 @@ from arabic_agent_eval import statistics
 from arabic_agent_eval.items import CATEGORIES, DIALECTS
 from arabic_agent_eval.rules import AXES
 from arabic_agent_eval.scores import weights_of
-from arabic_agent_eval.summary import NO_DIALECT, weight_of
+from arabic_agent_eval.summary import NO_DIALECT, Ends, weight_of
 
 if TYPE_CHECKING:
     from arabic_agent_eval.items import Category
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
 LEVEL: Final = 0.95
 """The confidence of every interval that a command prints."""
-
-Ends = tuple[float, float]
-"""The lower and the upper end of an interval."""
 
 
 class Intervals(msgspec.Struct, frozen=True):

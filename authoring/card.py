@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Final
 
 from arabic_agent_eval.bundled import find_items
@@ -46,7 +47,19 @@ def fingerprints() -> str:
 
 
 NAMES: Final = ("core", "core-en", "core-tracks")
-PARTS: Final = {"counts": counts, "languages": languages, "fingerprints": fingerprints, "canary": lambda: f"`{CANARY}`"}
+
+
+def canary() -> str:
+    """The line by which a model that has seen the set is known."""
+    return f"`{CANARY}`"
+
+
+PARTS: Final[dict[str, Callable[[], str]]] = {
+    "counts": counts,
+    "languages": languages,
+    "fingerprints": fingerprints,
+    "canary": canary,
+}
 
 
 def filled(card: str) -> str:

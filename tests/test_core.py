@@ -135,7 +135,7 @@ def test_tracks_enter_no_score():
 
 
 def test_the_card():
-    """The card says who wrote it and its licence; what is counted in it, the canary and fingerprints are as they are."""
+    """The card says who wrote it and its licence; what is counted in it is as it is."""
     card = (FOLDER / "README.md").read_text(encoding="utf-8")
     assert "CC-BY-4.0" in card
     assert "reviewed by none but language models" in card

@@ -150,7 +150,7 @@ def test_the_picture_shows_what_the_command_prints(tmp_path, monkeypatch):
     assert {word for word in words if word not in shown} == set(), "run: python -m tests.test_docs"
 
 
-@pytest.mark.parametrize("name", ["grade_in_python", "reward", "run_in_python"])
+@pytest.mark.parametrize("name", ["grade_in_python", "reward", "run_in_python", "study"])
 def test_examples_run(name):
     """An example runs as a script of its own and prints something."""
     environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"}
@@ -179,6 +179,19 @@ def test_a_run_in_python_prints_its_score(capsys):
     shown = capsys.readouterr().out
     assert "10 of 10 answers judged" in shown
     assert re.search(r"^score [01]\.\d{4}", shown, re.MULTILINE)
+
+
+def test_a_study_compares_and_reports(capsys, monkeypatch):
+    """The example of a study says which of two models is better, ranks them, and writes three reports."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+
+    runpy.run_path(str(EXAMPLES / "study.py"), run_name="__main__")
+
+    shown = capsys.readouterr().out
+    assert re.search(r"^<Results of replay/sample: score 0\.\d{4}", shown, re.MULTILINE)
+    assert re.search(r"^worse: -0\.\d{4}, p = 0\.\d{4}$", shown, re.MULTILINE)
+    assert re.findall(r"^[12] (\S+) 0\.\d{4}$", shown, re.MULTILINE) == ["baseline", "replay/sample"]
+    assert shown.endswith("['sample.html', 'sample.md', 'sample.xml']\n")
 
 
 def test_reward_of_completions():

@@ -18,12 +18,15 @@ from arabic_agent_eval.differences import CAUSES, explain
 from arabic_agent_eval.errors import EvalError
 from arabic_agent_eval.formats import FORMATS
 from arabic_agent_eval.items import CATEGORIES, ExpectedCall, Item
+from arabic_agent_eval.leaderboard import Entry, Gap, Leaderboard, leaderboard
+from arabic_agent_eval.leaderboard import Score as LeaderboardScore
 from arabic_agent_eval.lexicon import CAUSE_WORDS
 from arabic_agent_eval.models.anthropic import DEFAULT_MAX_TOKENS
 from arabic_agent_eval.models.catalogue import DEFAULT_TIMEOUT, ignored_settings, providers
 from arabic_agent_eval.models.model import FailureKind, Tokens
 from arabic_agent_eval.models.wire import MAX_ANSWER
 from arabic_agent_eval.pacing import COOLDOWN, LONGEST_WAIT
+from arabic_agent_eval.publishing import published
 from arabic_agent_eval.regrading import RunFigures
 from arabic_agent_eval.rows import GradedRow
 from arabic_agent_eval.rules import CANONICAL, COMPOSITIONS, STANDARD, V0_1, Rules
@@ -32,6 +35,7 @@ from arabic_agent_eval.runs import Asked, AttemptRecord, KeptTurn, Manifest, Rep
 from arabic_agent_eval.summary import Group, Summary
 from arabic_agent_eval.tools import Tool
 from arabic_agent_eval.uncertainty import Intervals, Repeats
+from tests.answers import column
 from tests.pages import firsts, page, table
 
 
@@ -141,6 +145,15 @@ def test_keys_of_a_comparison():
     for head, kind in (("comparison", Comparison), ("side", Side), ("difference", Difference)):
         assert firsts("formats.md", f"key of a {head}") == set(kind.__struct_fields__)
     assert all(f"`{key}`" in page("formats.md") for key in Change.__struct_fields__)
+
+
+def test_keys_of_a_leaderboard():
+    """The page of formats names every key of the JSON of a leaderboard, and every field of a published result."""
+    kinds = {"leaderboard": Leaderboard, "model": Entry, "score": LeaderboardScore, "gap": Gap}
+    for head, kind in kinds.items():
+        assert firsts("formats.md", f"key of a {head}") == set(kind.__struct_fields__)
+    entry = leaderboard([column([1.0] * 3), column([0.5] * 3)]).entries[0]
+    assert firsts("formats.md", "field of a result") == set(published(entry, "2026-12-01T00:00:00+00:00"))
 
 
 def test_reply_formats():

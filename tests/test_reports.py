@@ -15,9 +15,9 @@ from rich.console import Console
 from arabic_agent_eval.reports.item import compare_letters
 from arabic_agent_eval.reports.markdown import markdown, plain
 from arabic_agent_eval.reports.terminal import print_summary, safe
-from arabic_agent_eval.reports.wording import argument_names, coverage_line, number
 from arabic_agent_eval.scoring import Signature
 from arabic_agent_eval.summary import summarize
+from arabic_agent_eval.tables import argument_names, coverage_line, number
 from arabic_agent_eval.tally import Example, ItemFacts, Outcome, Tally
 from tests.test_cli import ITEMS, aae, files, item, many_items, replies_to
 

@@ -10,8 +10,8 @@ import pytest
 
 from arabic_agent_eval.errors import UnknownCategory
 from arabic_agent_eval.items import Category
-from arabic_agent_eval.reports.wording import attempts_shown, interval, probability, signed, signed_interval
 from arabic_agent_eval.statistics import mean_interval, wilson
+from arabic_agent_eval.tables import attempts_shown, interval, probability, signed, signed_interval
 from arabic_agent_eval.uncertainty import Intervals, intervals, repeats, uncertainty
 from tests.answers import answer, column, drawn, scores
 from tests.test_cli import ITEMS, ROOT, aae, files, many_items, replies_to

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -18,6 +18,7 @@ from arabic_agent_eval.cli.options import (
     HtmlOption,
     ItemsOption,
     JsonOption,
+    JUnitOption,
     LanguageOption,
     Layout,
     PageLanguage,
@@ -26,9 +27,6 @@ from arabic_agent_eval.cli.options import (
     RulesOption,
 )
 from arabic_agent_eval.errors import UsageError
-
-if TYPE_CHECKING:
-    pass
 
 
 @guarded
@@ -76,7 +74,7 @@ def grade(
         causes=not no_causes,
     )
     steps.notes(batch, out)
-    steps.show(summary, Layout.TERMINAL, as_json=as_json)
+    steps.show(summary, as_json=as_json)
     steps.finish(summary, fail_under)
 
 
@@ -87,6 +85,7 @@ def report(
     layout: Annotated[Layout, typer.Option("--format", help="terminal or markdown.")] = Layout.TERMINAL,
     title: Annotated[str, typer.Option("--title", help="What was graded, for the head of the report.")] = "",
     html: HtmlOption = None,
+    junit: JUnitOption = None,
     language: LanguageOption = PageLanguage.BOTH,
     failures: FailuresOption = 200,
     categories: CategoriesOption = None,
@@ -94,37 +93,14 @@ def report(
     fail_under: FailUnder = None,
 ) -> None:
     """Report on a run or on graded rows: score, groups, intervals, and where the points went."""
-    from arabic_agent_eval.cli.page import Page
+    from arabic_agent_eval.cli.page import Pages
+    from arabic_agent_eval.results import open_results
 
-    page = None if html is None else Page(html, language, failures, rows)
-    if rows.is_dir():
-        from arabic_agent_eval.cli.running import report_on
-        from arabic_agent_eval.runs import Run
-
-        run, canonical = Run.read(rows), RuleName.CANONICAL
-        report_on(run, canonical, categories, layout, as_json=as_json, fail_under=fail_under, title=title, page=page)
-        return
-    from arabic_agent_eval.rows import count_rows
-    from arabic_agent_eval.scores import Sheet
-    from arabic_agent_eval.summary import summarize
-    from arabic_agent_eval.uncertainty import uncertainty
-
-    sheet, declared = Sheet(), steps.declared(categories)
-    file = count_rows(rows, sheet.add if page is None else page.beside(sheet.add))
-    summary = summarize(
-        file.tally,
-        due=file.due,
-        signature=file.signature,
-        rules=file.signature.rules.rpartition("-")[0],
-        categories=declared,
-        causes=file.causes,
-    )
-    scores = sheet.scores(rows.stem, str(rows))
-    known = uncertainty(scores, declared)
-    if page is not None:
-        page.write(summary, scores, known, title, declared)
-    steps.show(summary, layout, as_json=as_json, title=title, known=known)
-    steps.finish(summary, fail_under)
+    with Pages(rows, categories, html=html, junit=junit, language=language, failures=failures) as pages:
+        results = open_results(rows, categories=categories, each=pages.each)
+        pages.write(results, title)
+    steps.show_results(results, layout, as_json=as_json, title=title)
+    steps.finish_results(results, fail_under)
 
 
 @guarded

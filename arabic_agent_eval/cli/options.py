@@ -53,6 +53,9 @@ CategoriesOption = Annotated[
 HtmlOption = Annotated[
     Path | None, typer.Option("--html", metavar="FILE", help="Write the report as one HTML file too.")
 ]
+JUnitOption = Annotated[
+    Path | None, typer.Option("--junit", metavar="FILE", help="Write each answer as a test in JUnit XML too, for CI.")
+]
 LanguageOption = Annotated[
     PageLanguage, typer.Option("--language", help="Of the HTML report; with both, readers switch between them.")
 ]

@@ -1,77 +1,89 @@
-"""The HTML file that ``--html`` asks for: it sees every row while they are counted, and is written whole."""
+"""The files that ``--html`` and ``--junit`` ask for: they see every row while it is counted, and are written whole."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from arabic_agent_eval.cli import steps
 from arabic_agent_eval.cli.options import PageLanguage
 
 if TYPE_CHECKING:
-    from arabic_agent_eval.items import Category
+    from arabic_agent_eval.reports.evidence import Evidence
+    from arabic_agent_eval.reports.junit import JUnitCases
+    from arabic_agent_eval.results import Results
     from arabic_agent_eval.rows import GradedRow
-    from arabic_agent_eval.scores import Scores
-    from arabic_agent_eval.summary import Summary
-    from arabic_agent_eval.uncertainty import Uncertainty
 
 
-class Page:
-    """A page to be written."""
+class Pages:
+    """The files to be written; used as a context manager.
 
-    def __init__(self, path: Path, language: PageLanguage, failures: int, source: Path) -> None:
-        """Prepare it.
+    Attributes:
+        each: what is to be told every row.
+    """
+
+    def __init__(
+        self,
+        source: Path,
+        categories: Path | None,
+        *,
+        html: Path | None,
+        junit: Path | None,
+        language: PageLanguage,
+        failures: int,
+    ) -> None:
+        """Prepare them.
 
         Args:
-            path: the file to write.
+            source: the run or the rows that they are made from.
+            categories: the file that declares their categories.
+            html: the page, if one is wanted.
+            junit: the test cases, if they are wanted.
             language: of the page.
-            failures: how many of them to show at most.
-            source: the run or the rows that it is made from.
+            failures: how many of them the page shows at most.
 
         Raises:
-            UsageError: the file is what the page is made from.
+            UsageError: a file is what it would be made from, or is both.
         """
-        from arabic_agent_eval.reports.evidence import Evidence
+        from arabic_agent_eval.errors import UsageError
 
-        steps.keep_apart(path, *(source.iterdir() if source.is_dir() else [source]), option="--html")
-        self._path = path
-        self._language = language
-        self._evidence = Evidence(failures)
+        inputs = [*(source.iterdir() if source.is_dir() else [source]), categories]
+        steps.keep_apart(html, *inputs, option="--html")
+        steps.keep_apart(junit, *inputs, option="--junit")
+        if html is not None and junit is not None and html.resolve() == junit.resolve():
+            raise UsageError(f"--html and --junit are both {html}; name two files.")
+        self._html, self._junit, self._language = html, junit, language
+        self._evidence: Evidence | None = None
+        self._cases: JUnitCases | None = None
+        self.each: list[Callable[[GradedRow], None]] = []
+        if html is not None:
+            from arabic_agent_eval.reports.evidence import Evidence
 
-    def beside(self, each: Callable[[GradedRow], None]) -> Callable[[GradedRow], None]:
-        """Something that shows a row to the page and to somebody else."""
+            self._evidence = Evidence(failures)
+            self.each.append(self._evidence.add)
+        if junit is not None:
+            from arabic_agent_eval.reports.junit import JUnitCases
 
-        def tell(row: GradedRow) -> None:
-            each(row)
-            self._evidence.add(row)
+            self._cases = JUnitCases()
+            self.each.append(self._cases.add)
 
-        return tell
+    def __enter__(self) -> Self:
+        return self
 
-    def write(
-        self,
-        summary: Summary,
-        scores: Scores,
-        known: Uncertainty,
-        title: str,
-        categories: Mapping[str, Category],
-    ) -> None:
-        """Write it, and say where.
+    def __exit__(self, *_: object) -> None:
+        if self._cases is not None:
+            self._cases.close()
+
+    def write(self, results: Results, title: str) -> None:
+        """Write them, and say where.
 
         Raises:
-            OutputError: it could not be written.
+            OutputError: one could not be written.
         """
-        from arabic_agent_eval.files import write_whole
-        from arabic_agent_eval.reports.html import html_page
-
-        text = html_page(
-            summary,
-            self._evidence,
-            scores=scores,
-            known=known,
-            title=title,
-            languages=self._language.pages,
-            categories=categories,
-        )
-        write_whole(self._path, text.encode())
-        steps.say(f"Report written to {self._path}.")
+        if self._html is not None:
+            results.html(self._html, title=title, languages=self._language.pages, evidence=self._evidence)
+            steps.say(f"Report written to {self._html}.")
+        if self._junit is not None:
+            results.junit(self._junit, title=title, cases=self._cases)
+            steps.say(f"Test cases written to {self._junit}.")

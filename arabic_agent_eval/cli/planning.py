@@ -69,7 +69,7 @@ def plan_new(
         UnknownCategory: an item's category has no weight.
     """
     from arabic_agent_eval.models.catalogue import base_address, ignored_settings
-    from arabic_agent_eval.runs import Asked, Run
+    from arabic_agent_eval.runs import DEFAULTS, Asked, Run
     from arabic_agent_eval.strictjson import replace_surrogates
 
     name = given["model"] or DEFAULT_MODEL
@@ -87,14 +87,14 @@ def plan_new(
         model=name,
         address=address,
         system=system if given["system"] is None else given["system"],
-        tool_language=_language(given["tool_language"] or "both"),
+        tool_language=_language(given["tool_language"] or DEFAULTS["tool_language"]),
         written=bool(given["written"]),
         temperature=given["temperature"],
         seed=given["seed"],
         max_tokens=given["max_tokens"],
         parameters=given["parameters"] or {},
-        epochs=given["epochs"] or 1,
-        max_turns=given["max_turns"] or 10,
+        epochs=given["epochs"] or DEFAULTS["epochs"],
+        max_turns=given["max_turns"] or DEFAULTS["max_turns"],
     )
     now = datetime.now(UTC)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +12,9 @@ from arabic_agent_eval.cli import steps
 from arabic_agent_eval.cli.guard import UNSCORED, guarded
 from arabic_agent_eval.cli.options import CategoriesOption, JsonOption, RuleName, RulesOption
 from arabic_agent_eval.errors import UsageError
+
+if TYPE_CHECKING:
+    from arabic_agent_eval.leaderboard import Leaderboard
 
 
 class TableLayout(StrEnum):
@@ -21,6 +24,17 @@ class TableLayout(StrEnum):
     MARKDOWN = "markdown"
     CSV = "csv"
     JSON = "json"
+
+
+def _append(path: Path, found: Leaderboard) -> None:
+    from datetime import UTC, datetime
+
+    from arabic_agent_eval.publishing import append_results
+
+    added = append_results(path, found, date=datetime.now(UTC).isoformat(timespec="seconds"))
+    known = len(found.entries) - added
+    also = f"; {known:,} stood there already" if known else ""
+    steps.say(f"{added:,} {'result' if added == 1 else 'results'} added to {path}{also}.")
 
 
 _BOM = b"\xef\xbb\xbf"
@@ -41,6 +55,10 @@ def leaderboard(
     excel: Annotated[
         bool, typer.Option("--excel", help="Begin CSV with a byte order mark, so that Excel reads it as UTF-8.")
     ] = False,
+    append: Annotated[
+        Path | None,
+        typer.Option("--append", metavar="FILE", help="Add each model's result to this file too (JSONL), once."),
+    ] = None,
 ) -> None:
     """Rank models on the same items: how many are better with certainty, scores, categories, dialects, costs."""
     from arabic_agent_eval.leaderboard import leaderboard as rank
@@ -50,8 +68,12 @@ def leaderboard(
     layout = TableLayout.JSON if as_json else layout
     if excel and layout is not TableLayout.CSV:
         raise UsageError("--excel is about CSV; use it with --format csv.")
+    for path in runs:
+        steps.keep_apart(append, *(path.iterdir() if path.is_dir() else [path]), categories, option="--append")
     declared = steps.declared(categories, runs=runs)
     found = rank([read_scores(path, rules=RULES[rules]) for path in runs], categories=declared)
+    if append is not None:
+        _append(append, found)
 
     from arabic_agent_eval.reports import leaderboard as report
 

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import msgspec
 import typer
@@ -15,12 +15,6 @@ from arabic_agent_eval.cli import planning, steps
 from arabic_agent_eval.cli.guard import INTERRUPTED, UNSCORED, guarded
 from arabic_agent_eval.cli.options import CategoriesOption, FailUnder, JsonOption, Layout, RuleName, RulesOption
 from arabic_agent_eval.errors import OutputError
-
-if TYPE_CHECKING:
-    from arabic_agent_eval.cli.page import Page
-    from arabic_agent_eval.regrading import Ahead
-    from arabic_agent_eval.runner import Ending
-    from arabic_agent_eval.runs import Run
 
 _CONCURRENCY = 8
 
@@ -62,7 +56,9 @@ def run(
         str | None, typer.Option("--api-key-env", metavar="NAME", help="The environment variable that holds the key.")
     ] = None,
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="Ask the first items only.")] = None,
-    epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="Ask each item so often; 1 by default.")] = None,
+    epochs: Annotated[
+        int | None, typer.Option("--epochs", min=1, max=10_000, help="How often each item is asked; 1 by default.")
+    ] = None,
     temperature: Annotated[
         float | None, typer.Option("--temperature", min=0.0, help="As the provider knows it.")
     ] = None,
@@ -133,6 +129,7 @@ def run(
     from arabic_agent_eval.pacing import Pace
     from arabic_agent_eval.regrading import Ahead
     from arabic_agent_eval.reports.progress import telling
+    from arabic_agent_eval.results import results_of_run
     from arabic_agent_eval.rules import RULES
     from arabic_agent_eval.runner import Limits, Runner
 
@@ -181,10 +178,9 @@ def run(
                             finished=ahead.add)  # fmt: skip
             _load_what_reports_need(asking.address)
             ending = runner.ask(concurrency)
-        report_on(
-            made, rules, categories, Layout.TERMINAL, as_json=as_json, fail_under=fail_under, out=out,
-            ending=ending, go_on=go_on, ahead=ahead,
-        )  # fmt: skip
+        results = results_of_run(made, rules=RULES[rules], categories=categories, out=out, ahead=ahead)
+        steps.show_results(results, Layout.TERMINAL, as_json=as_json)
+        steps.finish_results(results, fail_under, ending=ending, go_on=go_on)
 
 
 @guarded
@@ -199,12 +195,15 @@ def regrade(
     fail_under: FailUnder = None,
 ) -> None:
     """Grade the answers of a run anew, with other rules or a newer version."""
+    from arabic_agent_eval.results import results_of_run
+    from arabic_agent_eval.rules import RULES
     from arabic_agent_eval.runs import Run
 
-    report_on(
-        Run.read(folder), rules, categories, Layout.TERMINAL, as_json=as_json, fail_under=fail_under, out=out,
-        causes=not no_causes,
-    )  # fmt: skip
+    run = Run.read(folder)
+    steps.keep_apart(out, *folder.iterdir())
+    results = results_of_run(run, rules=RULES[rules], categories=categories, causes=not no_causes, out=out)
+    steps.show_results(results, Layout.TERMINAL, as_json=as_json)
+    steps.finish_results(results, fail_under)
 
 
 @guarded
@@ -260,73 +259,3 @@ def _resumable(go_on: str) -> Iterator[None]:
         raise typer.Exit(INTERRUPTED) from None
     except OutputError as error:
         raise OutputError(f"{error} When that is mended, go on with: {go_on}") from None
-
-
-# --- the result ----------------------------------------------------------------------------------------------
-
-
-def report_on(
-    run: Run,
-    rules: RuleName,
-    categories: Path | None,
-    layout: Layout,
-    *,
-    as_json: bool,
-    fail_under: float | None,
-    out: Path | None = None,
-    causes: bool = True,
-    title: str = "",
-    ending: Ending | None = None,
-    go_on: str = "",
-    ahead: Ahead | None = None,
-    page: Page | None = None,
-) -> None:
-    """Grade what a run holds, print it, say what is missing, and end with the right code."""
-    from arabic_agent_eval.regrading import grade_run
-    from arabic_agent_eval.reports.figures import print_figures
-    from arabic_agent_eval.rules import RULES
-    from arabic_agent_eval.scores import Sheet
-    from arabic_agent_eval.strictjson import replace_surrogates
-    from arabic_agent_eval.summary import summarize
-    from arabic_agent_eval.uncertainty import uncertainty
-
-    sheet = Sheet()
-    each = sheet.add if page is None else page.beside(sheet.add)
-    declared = steps.declared(categories, runs=[run.folder])
-    steps.keep_apart(out, *run.folder.iterdir())
-    batch, figures = grade_run(
-        run, rules=RULES[rules], causes=causes, out=out, categories=declared, each=each, ahead=ahead
-    )
-    summary = summarize(
-        batch.tally,
-        due=len(run.items),
-        signature=batch.signature,
-        rules=rules,
-        categories=declared,
-        causes=causes,
-        epochs=run.manifest.asked.epochs,
-    )
-    scores = sheet.scores(figures.model, str(run.folder), figures)
-    known = uncertainty(scores, declared)
-    if page is not None:
-        page.write(summary, scores, known, title, declared)
-    more = replace_surrogates(msgspec.to_builtins(figures))
-    steps.show(summary, layout, as_json=as_json, title=title or figures.model, known=known, more=more)
-    if layout is Layout.TERMINAL and not as_json:
-        print_figures(figures, steps.console())
-    _say_what_is_missing(batch.written, summary.coverage.unscored, ending, go_on or planning.resuming(run.folder))
-    if ending is not None and ending.why == "interrupted":
-        raise typer.Exit(INTERRUPTED)
-    steps.finish(summary, fail_under)
-
-
-def _say_what_is_missing(written: int, unscored: int, ending: Ending | None, go_on: str) -> None:
-    if written:
-        steps.say(
-            f"{written:,} answers without a call hold one written as text, which does not count. If the model writes "
-            "its calls as text, run it with --prompt-tools."
-        )
-    if ending is not None and ending.message:
-        steps.say(f"{ending.message} Everything that was answered is kept. Go on with: {go_on}")
-    elif unscored:
-        steps.say(f"{unscored:,} answers are missing. Ask for them again with: {go_on}")

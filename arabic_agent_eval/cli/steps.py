@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from arabic_agent_eval.cli.guard import GATE_FAILED, UNSCORED
+from arabic_agent_eval.cli.guard import GATE_FAILED, INTERRUPTED, UNSCORED
 from arabic_agent_eval.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -22,19 +22,17 @@ if TYPE_CHECKING:
     from arabic_agent_eval.batch import GradedBatch, Progress
     from arabic_agent_eval.cli.options import Layout
     from arabic_agent_eval.items import Category, ItemSet
+    from arabic_agent_eval.results import Results
+    from arabic_agent_eval.runner import Ending
     from arabic_agent_eval.summary import Summary
-    from arabic_agent_eval.uncertainty import Uncertainty
 
 
 def keep_apart(out: Path | None, *inputs: str | Path | None, option: str = "--out") -> None:
     """A result never overwrites what it is made from."""
-    for name in inputs:
-        try:
-            same = out is not None and name is not None and out.samefile(name)
-        except OSError:  # one of them is not there, or no name for a file
-            same = False
-        if same:
-            raise UsageError(f"{option} {out} is one of the inputs; write the result to another file.")
+    from arabic_agent_eval.files import is_same_file
+
+    if any(out is not None and name is not None and is_same_file(out, name) for name in inputs):
+        raise UsageError(f"{option} {out} is one of the inputs; write the result to another file.")
 
 
 def items(name: str, *, checked: bool = True) -> ItemSet:
@@ -85,13 +83,12 @@ def declared(path: Path | None, *, items: str | None = None, runs: Iterable[Path
     Raises:
         DataError: if a file is not there or holds no categories.
     """
-    from arabic_agent_eval.bundled import CATEGORIES_FILE, find_categories
+    from arabic_agent_eval.bundled import find_categories, kept_categories
     from arabic_agent_eval.items import read_categories
 
     if path is None and items is not None:
         path = find_categories(items)
-    kept = (run / CATEGORIES_FILE for run in runs if run.is_dir())
-    path = path or next((one for one in kept if one.is_file()), None)
+    path = path or next(filter(None, map(kept_categories, runs)), None)
     return {} if path is None else read_categories(path)
 
 
@@ -133,40 +130,41 @@ def progress() -> Iterator[Progress | None]:
         yield tell
 
 
-def show(
-    summary: Summary,
-    layout: Layout,
-    *,
-    as_json: bool,
-    title: str = "",
-    known: Uncertainty | None = None,
-    more: Mapping[str, Any] | None = None,
-) -> None:
-    """Write a summary to stdout: as JSON, else in the layout that was asked for.
-
-    Args:
-        summary: the numbers.
-        layout: of what is not JSON.
-        as_json: whether it is JSON.
-        title: heads a Markdown report.
-        known: how far the numbers can be trusted, where that was computed.
-        more: further keys of the JSON.
-    """
+def show(summary: Summary, *, as_json: bool) -> None:
+    """Write a summary to stdout, as JSON or as tables."""
     if as_json:
         from arabic_agent_eval.summary import summary_json
 
-        write(summary_json(summary, {**(known.document() if known is not None else {}), **(more or {})}) + b"\n")
-        return
-    from arabic_agent_eval.cli.options import Layout
-
-    if layout is Layout.MARKDOWN:
-        from arabic_agent_eval.reports.markdown import markdown
-
-        write(markdown(summary, title, known).encode())
+        write(summary_json(summary) + b"\n")
     else:
         from arabic_agent_eval.reports.terminal import print_summary
 
-        print_summary(summary, console(), known)
+        print_summary(summary, console())
+
+
+def show_results(results: Results, layout: Layout, *, as_json: bool, title: str = "") -> None:
+    """Write all there is to say of a run or of graded rows to stdout: as JSON, else as the layout says.
+
+    Args:
+        results: what there is to say.
+        layout: of what is not JSON.
+        as_json: whether it is JSON.
+        title: heads a Markdown report.
+    """
+    from arabic_agent_eval.cli.options import Layout
+
+    if as_json:
+        write(results.json() + b"\n")
+    elif layout is Layout.MARKDOWN:
+        write(results.markdown(title).encode())
+    else:
+        from arabic_agent_eval.reports.figures import print_figures
+        from arabic_agent_eval.reports.terminal import print_summary
+
+        out = console()
+        print_summary(results.summary, out, results.uncertainty)
+        if results.figures is not None:
+            print_figures(results.figures, out)
 
 
 def notes(batch: GradedBatch, out: Path | None) -> None:
@@ -206,6 +204,38 @@ def finish(summary: Summary, fail_under: float | None) -> None:
     if fail_under is not None and coverage.unscored:
         say(f"Only {coverage.scored:,} of {coverage.total:,} answers were judged, so --fail-under cannot be met.")
         raise Exit(GATE_FAILED)
+
+
+def finish_results(
+    results: Results, fail_under: float | None, *, ending: Ending | None = None, go_on: str = ""
+) -> None:
+    """Say what is missing of a run, and end with the exit code.
+
+    Args:
+        results: what was shown.
+        fail_under: the gate.
+        ending: of the asking, where anything was asked.
+        go_on: the command that goes on with the run.
+    """
+    from typer import Exit
+
+    from arabic_agent_eval.cli import planning
+
+    if results.written:
+        say(
+            f"{results.written:,} answers without a call hold one written as text, which does not count. If the model "
+            "writes its calls as text, run it with --prompt-tools."
+        )
+    unscored = results.summary.coverage.unscored
+    if results.run is not None:
+        go_on = go_on or planning.resuming(results.run.folder)
+        if ending is not None and ending.message:
+            say(f"{ending.message} Everything that was answered is kept. Go on with: {go_on}")
+        elif unscored:
+            say(f"{unscored:,} answers are missing. Ask for them again with: {go_on}")
+    if ending is not None and ending.why == "interrupted":
+        raise Exit(INTERRUPTED)
+    finish(results.summary, fail_under)
 
 
 def console() -> Console:

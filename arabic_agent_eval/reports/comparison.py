@@ -11,9 +11,10 @@ from rich.box import SIMPLE
 from rich.table import Table
 from rich.text import Text
 
+from arabic_agent_eval.comparison import VERDICTS, headline
 from arabic_agent_eval.reports.markdown import plain, table
 from arabic_agent_eval.reports.terminal import safe
-from arabic_agent_eval.reports.wording import number, probability, signed, signed_interval
+from arabic_agent_eval.tables import number, probability, signed, signed_interval
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 LISTED: Final = 5
 _WIDE = 105  # columns that the whole table takes
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_VERDICTS = {"better": "better", "worse": "worse", "unclear": "cannot tell"}
 _STYLES = {"better": "bold green", "worse": "bold red", "unclear": "bold yellow"}
 
 
@@ -36,22 +36,6 @@ def letter(place: int) -> str:
     ('A', 'Z', '#27')
     """
     return _LETTERS[place] if place < len(_LETTERS) else f"#{place + 1}"
-
-
-def headline(found: Difference | None, name: str) -> str:
-    """The result in one sentence."""
-    if found is None:
-        return (
-            f"{name} and A share no judged item of a category with a weight, so there is no overall score to compare."
-        )
-    size = f"{number(found.b)} against {number(found.a)}, {signed(found.difference)}, "
-    size += f"95 %: {signed_interval(found.low, found.high)}"
-    p_value = found.p_value if found.adjusted is None else found.adjusted
-    said = f"p {'' if p_value < 0.00005 else '= '}{probability(p_value)}"  # noqa: PLR2004
-    said += "" if found.adjusted is None else " (Holm)"
-    if found.verdict == "unclear":
-        return f"{name} and A cannot be told apart: {size}; {said}."
-    return f"{name} is {found.verdict} than A: {size}; {said}."
 
 
 def details(comparison: Comparison, name: str) -> list[str]:
@@ -94,7 +78,7 @@ def _row(found: Difference, *, wide: bool = True) -> list[str]:
         signed_interval(found.low, found.high),
         probability(found.p_value if found.adjusted is None else found.adjusted),
         *counts,
-        _VERDICTS[found.verdict],
+        VERDICTS[found.verdict],
     ]
 
 

@@ -20,9 +20,9 @@ from arabic_agent_eval.reports.evidence import Absent, Evidence
 from arabic_agent_eval.reports.html_charts import Bar, Span, percent, printed, shade, span, stack, two_decimals
 from arabic_agent_eval.reports.html_gallery import Card, apportion, card_of, lost_units, pieces
 from arabic_agent_eval.reports.html_words import NAMES, Language, Wording
-from arabic_agent_eval.reports.wording import argument_names, number
 from arabic_agent_eval.rules import AXES
 from arabic_agent_eval.summary import NO_DIALECT
+from arabic_agent_eval.tables import argument_names, number
 from arabic_agent_eval.text import has_arabic, name_invisible
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from typing import Final, Literal
 
 from arabic_agent_eval import lexicon
 from arabic_agent_eval.items import CATEGORIES, Category
-from arabic_agent_eval.regrading import NOT_ASKED
-from arabic_agent_eval.summary import NO_DIALECT, NO_REPLY
+from arabic_agent_eval.summary import NO_DIALECT, NO_REPLY, NOT_ASKED
 
 Language = Literal["en", "ar"]
 

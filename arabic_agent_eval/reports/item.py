@@ -13,8 +13,8 @@ from rich.text import Text
 from arabic_agent_eval.differences import words
 from arabic_agent_eval.reports.alignment import COMPARED, align, differences
 from arabic_agent_eval.reports.terminal import safe
-from arabic_agent_eval.reports.wording import AXIS_WORDS, number
 from arabic_agent_eval.rules import AXES
+from arabic_agent_eval.tables import AXIS_WORDS, number
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -11,9 +11,10 @@ from rich.box import SIMPLE
 from rich.table import Table
 from rich.text import Text
 
+from arabic_agent_eval.leaderboard import RANK_MEANS
 from arabic_agent_eval.reports.markdown import plain, table
 from arabic_agent_eval.reports.terminal import safe
-from arabic_agent_eval.reports.wording import interval, number, signed, signed_interval
+from arabic_agent_eval.tables import interval, number, signed, signed_interval
 from arabic_agent_eval.text import name_invisible
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from arabic_agent_eval.leaderboard import Entry, Leaderboard, Score
 
 FOOTNOTE: Final = (
-    "Rank: 1 + how many models are better with certainty: all pairs compared item by item, adjusted together (Holm). "
-    "Neighbours of different ranks need not differ. Gap: the dialect furthest below MSA, over what was said in both."
+    f"{RANK_MEANS} Neighbours of different ranks need not differ. "
+    "Gap: the dialect furthest below MSA, over what was said in both."
 )
 _HEADS = ["rank", "model", "score", "95 %", "judged", "tokens read", "written", "USD", "s (median)", "from"]
 _GAP_HEADS = ["gap to MSA", "difference", "95 %", "intents"]
@@ -180,10 +181,4 @@ def _parts(prefix: str, holder: object, names: Sequence[str]) -> dict[str, Cell]
 
 def json_leaderboard(found: Leaderboard) -> bytes:
     """The whole leaderboard as JSON; names of files that are not UTF-8 are escaped."""
-    entries = [msgspec.structs.replace(one, name=_utf8(one.name), path=_utf8(one.path)) for one in found.entries]
-    whole = msgspec.structs.replace(found, entries=entries, notes=[_utf8(note) for note in found.notes])
-    return msgspec.json.format(msgspec.json.encode(whole), indent=2) + b"\n"
-
-
-def _utf8(text: str) -> str:
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return msgspec.json.format(msgspec.json.encode(found.as_utf8()), indent=2) + b"\n"

@@ -6,7 +6,9 @@ import html
 import re
 from typing import TYPE_CHECKING
 
-from arabic_agent_eval.reports.wording import (
+from arabic_agent_eval.reports.provenance import provenance
+from arabic_agent_eval.rules import AXES
+from arabic_agent_eval.tables import (
     AXIS_WORDS,
     argument_names,
     attempts_shown,
@@ -16,12 +18,12 @@ from arabic_agent_eval.reports.wording import (
     number,
     score_line,
 )
-from arabic_agent_eval.rules import AXES
 from arabic_agent_eval.text import name_invisible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from arabic_agent_eval.runs import Manifest
     from arabic_agent_eval.summary import Group, Summary
     from arabic_agent_eval.uncertainty import Repeats, Uncertainty
 
@@ -34,13 +36,16 @@ def plain(text: str) -> str:
     return html.escape(_MARKS.sub(r"\\\1", shown), quote=False).replace("\\&lt;", "&lt;").replace("\\&gt;", "&gt;")
 
 
-def markdown(summary: Summary, title: str = "", known: Uncertainty | None = None) -> str:
+def markdown(
+    summary: Summary, title: str = "", known: Uncertainty | None = None, manifest: Manifest | None = None
+) -> str:
     """The whole summary as one Markdown document.
 
     Args:
         summary: the numbers.
         title: what was graded, for the head.
         known: how far the numbers can be trusted.
+        manifest: of the run, for its date and settings.
     """
     ends = None if known is None else known.intervals
     coverage, right = summary.coverage, summary.right_function
@@ -48,14 +53,15 @@ def markdown(summary: Summary, title: str = "", known: Uncertainty | None = None
     covered = coverage_line(coverage.scored, coverage.total, reasons, summary.worst_case)
     head = (
         f"{covered}. Right function in {right['right']:,} of {right['of']:,} answers; "
-        f"exact match {number(summary.exact_match)}."
+        f"exact match {number(summary.exact_match)}; rules {plain(summary.rules)}."
     )
-    score = score_line(summary)
+    score = score_line(summary.overall, summary.grade, summary.coverage.unscored)
     if ends is not None and ends.overall is not None:
         head = f"95 % interval of the score: {interval(ends.overall)}. {head}"
     parts = [
         f"# {plain(title) or 'Arabic agent evaluation'}: {score}",
         head,
+        *([] if manifest is None else [plain(provenance(manifest))]),
         "## Categories",
         _groups(summary.categories, None if ends is None else ends.categories, weights=True),
         "## Dialects",

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from arabic_agent_eval.reports.markdown import plain, table
 from arabic_agent_eval.reports.terminal import safe
-from arabic_agent_eval.reports.wording import number, signed
+from arabic_agent_eval.tables import number, signed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -92,17 +92,18 @@ def _head(one: Both, name: str) -> str:
 
 
 def _columns(one: Both) -> tuple[list[str], list[str], list[str]]:
-    return _calls(one.a.expected_calls) or ["(no call)"], _answer(one.a), _answer(one.b)
+    return call_lines(one.a.expected_calls) or ["(no call)"], _answer(one.a), _answer(one.b)
 
 
 def _answer(row: GradedRow) -> list[str]:
     """The calls, or what was said instead, and the causes of what was lost."""
-    lines = _calls(row.actual_calls or []) or ["(no call)" if not row.said else f"said: {row.said[:_LENGTH]}"]
+    lines = call_lines(row.actual_calls or []) or ["(no call)" if not row.said else f"said: {row.said[:_LENGTH]}"]
     causes = dict.fromkeys(loss.cause for loss in row.losses or ())
     return [*lines, f"− {', '.join(causes)}"] if causes else lines
 
 
-def _calls(calls: Sequence[ExpectedCall | Call]) -> list[str]:
+def call_lines(calls: Sequence[ExpectedCall | Call]) -> list[str]:
+    """Calls as text, one a line; of very many the first, of very long ones the beginning."""
     lines = [_call(call) for call in calls[:_CALLS]]
     return [*lines, f"… and {len(calls) - _CALLS:,} more calls"] if len(calls) > _CALLS else lines
 

@@ -8,7 +8,8 @@ from rich.box import SIMPLE
 from rich.table import Table
 from rich.text import Text
 
-from arabic_agent_eval.reports.wording import (
+from arabic_agent_eval.rules import AXES
+from arabic_agent_eval.tables import (
     AXIS_WORDS,
     argument_names,
     attempts_shown,
@@ -18,7 +19,6 @@ from arabic_agent_eval.reports.wording import (
     number,
     score_line,
 )
-from arabic_agent_eval.rules import AXES
 from arabic_agent_eval.text import has_arabic, name_invisible
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _print_groups(summary: Summary, console: Console, known: Uncertainty | None)
 
 def _print_head(summary: Summary, console: Console, known: Uncertainty | None) -> None:
     head = Text("Score  ", style="bold")
-    head.append(score_line(summary), style="bold cyan")
+    head.append(score_line(summary.overall, summary.grade, summary.coverage.unscored), style="bold cyan")
     if known is not None and known.intervals.overall is not None:
         head.append(f"  95 %: {interval(known.intervals.overall)}")
     console.print(head)

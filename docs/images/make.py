@@ -14,13 +14,9 @@ from tempfile import TemporaryDirectory
 
 from rich.console import Console
 
-from arabic_agent_eval.regrading import grade_run
+from arabic_agent_eval import open_results
 from arabic_agent_eval.reports.figures import print_figures
 from arabic_agent_eval.reports.terminal import print_summary
-from arabic_agent_eval.runs import Run
-from arabic_agent_eval.scores import Sheet
-from arabic_agent_eval.summary import summarize
-from arabic_agent_eval.uncertainty import uncertainty
 
 WIDTH = 112
 
@@ -29,12 +25,10 @@ def print_run(console: Console) -> None:
     """Run the main job in the working folder, and print what it found as the command does."""
     subprocess.run([sys.executable, "-m", "arabic_agent_eval", "run"], check=True, capture_output=True)
     [folder] = Path("runs").iterdir()
-    run = Run.read(folder)
-    sheet = Sheet()
-    batch, figures = grade_run(run, each=sheet.add)
-    summary = summarize(batch.tally, due=batch.due, signature=batch.signature, rules="canonical")
-    print_summary(summary, console, uncertainty(sheet.scores(figures.model, figures.run)))
-    print_figures(figures, console)
+    results = open_results(folder)
+    print_summary(results.summary, console, results.uncertainty)
+    if results.figures is not None:
+        print_figures(results.figures, console)
 
 
 def main() -> None:

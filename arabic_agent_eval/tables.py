@@ -1,11 +1,12 @@
-"""The words and number forms that every report shares."""
+"""What all tables share: their words, how numbers are written in them, and a table as HTML for notebooks."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import html
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
 
-if TYPE_CHECKING:
-    from arabic_agent_eval.summary import Summary
+from arabic_agent_eval.text import name_invisible
 
 AXIS_WORDS: Final = {
     "function_selection": "function",
@@ -31,12 +32,11 @@ def coverage_line(scored: int, total: int, reasons: dict[str, int], worst_case: 
     return line if worst_case is None else f"{line}; with these counted as wrong the score is {number(worst_case)}"
 
 
-def score_line(summary: Summary) -> str:
+def score_line(overall: float | None, grade: str | None, unscored: int) -> str:
     """The score and its letter, which means little while answers are missing."""
-    if summary.overall is None:
+    if overall is None:
         return "– (nothing scored)"
-    incomplete = ", incomplete" if summary.coverage.unscored else ""
-    return f"{number(summary.overall)} ({summary.grade}{incomplete})"
+    return f"{number(overall)} ({grade}{', incomplete' if unscored else ''})"
 
 
 def not_arabic_line(items: int) -> str:
@@ -87,3 +87,52 @@ def attempts_shown(most: int) -> set[int]:
     """Which k a table of repeated attempts shows, of all up to the most: 1, 2, 5, 10, 20 and so on, and the last."""
     few = 10
     return {k for k in range(1, most + 1) if k <= few or k == most or int(str(k).rstrip("0")) in {1, 2, 5}}
+
+
+# --- notebooks -----------------------------------------------------------------------------------------------
+
+_ROWS = 100  # of a table in a notebook; the rest are counted
+_LONGEST = 200  # characters of a text in it
+_LEFT, _RIGHT = "text-align:left", "text-align:right"
+
+
+class Grid(NamedTuple):
+    """A table: its heads, its rows, and how many of the first columns hold words and not numbers."""
+
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    words: int = 1
+
+
+def notebook_block(lines: Iterable[str], grids: Iterable[Grid] = ()) -> str:
+    """Lines and tables as a piece of HTML that a notebook shows: no script, no class, nothing from elsewhere.
+
+    Args:
+        lines: stand above the tables, the first one in bold.
+        grids: the tables; those without rows are left out.
+    """
+    first, *others = [_shown(line) for line in lines]
+    parts = [f'<p dir="auto"><b>{first}</b></p>', *(f'<p dir="auto">{line}</p>' for line in others)]
+    return "\n".join(["<div>", *parts, *(_table(grid) for grid in grids if grid.rows), "</div>"])
+
+
+def _table(grid: Grid) -> str:
+    head = "".join(_cell("th", text, place, grid.words) for place, text in enumerate(grid.heads))
+    rows = [
+        "".join(_cell("td", text, place, grid.words) for place, text in enumerate(row)) for row in grid.rows[:_ROWS]
+    ]
+    if len(grid.rows) > _ROWS:
+        rows.append(f'<td colspan="{len(grid.heads)}">and {len(grid.rows) - _ROWS:,} more</td>')
+    body = "\n".join(f"<tr>{row}</tr>" for row in rows)
+    return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
+
+
+def _cell(tag: str, text: str, place: int, words: int) -> str:
+    """Whatever it holds runs as its own letters do; numbers stand to the right."""
+    return f'<{tag} dir="auto" style="{_LEFT if place < words else _RIGHT}">{_shown(text)}</{tag}>'
+
+
+def _shown(text: str) -> str:
+    """Text from elsewhere: invisible characters named, marks escaped, of very long ones the beginning."""
+    named = name_invisible(text[:_LONGEST], spaces=True)
+    return html.escape(named + ("…" if len(text) > _LONGEST else ""))
