@@ -174,7 +174,7 @@ class Results:
 
     def __repr__(self) -> str:
         summary, coverage = self.summary, self.summary.coverage
-        score = score_line(summary.overall, summary.grade, coverage.unscored)
+        score = score_line(summary.overall, summary.grade, coverage.scored, coverage.unscored)
         return f"<Results of {self.name}: score {score}, {coverage_line(coverage.scored, coverage.total, {})}>"
 
     def _repr_html_(self) -> str:

@@ -136,7 +136,7 @@ def summary_block(
         categories: name → interval of the score, where they are known.
         dialects: the same.
     """
-    score = f"Score {score_line(summary.overall, summary.grade, summary.coverage.unscored)}"
+    score = f"Score {score_line(summary.overall, summary.grade, summary.coverage.scored, summary.coverage.unscored)}"
     score += "" if overall is None else f", 95 %: {interval(overall)}"
     coverage = summary.coverage
     covered = coverage_line(coverage.scored, coverage.total, summary.unscored_reasons, summary.worst_case)

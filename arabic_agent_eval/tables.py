@@ -32,10 +32,10 @@ def coverage_line(scored: int, total: int, reasons: dict[str, int], worst_case: 
     return line if worst_case is None else f"{line}; with these counted as wrong the score is {number(worst_case)}"
 
 
-def score_line(overall: float | None, grade: str | None, unscored: int) -> str:
-    """The score and its letter, which means little while answers are missing."""
+def score_line(overall: float | None, grade: str | None, scored: int, unscored: int) -> str:
+    """The score and its letter, which means little while answers are missing; why there is none, where it is so."""
     if overall is None:
-        return "– (nothing scored)"
+        return "– (every category has a weight of 0)" if scored else "– (nothing scored)"
     return f"{number(overall)} ({grade}{', incomplete' if unscored else ''})"
 
 

@@ -18,6 +18,7 @@ from arabic_agent_eval.tools import Toolbox
 from authoring.assembly import CANARY, core, english, tracks
 from authoring.card import filled
 from authoring.players import PLAYERS
+from tests.test_cli import aae
 
 NAMES = ("core", "core-en", "core-tracks")
 SETS = {name: ItemSet.read(find_items(name)) for name in NAMES}
@@ -154,3 +155,19 @@ def test_no_skill_no_item(player):
     for item in CORE.values():
         result = evaluate_reply(item, read_reply({"id": item.id, "calls": PLAYERS[player](item, TOOLS)}))
         assert not result.score.exact, item.id
+
+
+def test_a_report_on_tracks(tmp_path):
+    """A run of the tracks has no overall score, and its report says so and shows both tracks, in every form."""
+    folder, page = tmp_path / "run", tmp_path / "page.html"
+    ran = aae("run", "--items", "core-tracks", "--run", folder)
+    report = aae("report", folder, "--html", page, "--format", "markdown")
+
+    for done in (ran, report):
+        assert done.code == 0, done.err
+        assert "every category has a weight of 0" in done.out
+        assert "no_call" in done.out.replace("\\", "")
+    html = page.read_text(encoding="utf-8")
+    assert "No overall score: every category has a weight of 0." in html
+    assert "no_call" in html
+    assert "لا توجد نتيجة إجمالية" in html

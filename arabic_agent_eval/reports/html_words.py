@@ -28,6 +28,10 @@ WORDS: Final[dict[str, tuple[str, str]]] = {
     "score": ("Score", "الدرجة"),
     "grade": ("Grade", "التقدير"),
     "nothing_scored": ("Nothing was scored.", "لم تُقيَّم أي إجابة."),
+    "no_weight": (
+        "No overall score: every category has a weight of 0.",
+        "لا توجد نتيجة إجمالية: وزن كل فئة هنا صفر.",
+    ),
     "interval": ("95 % interval", "فترة الثقة 95%"),
     "judged": ("Answers judged", "الإجابات المقيَّمة"),
     "worst_case": ("Score if every failure counted as wrong", "الدرجة لو حُسب كل تعطل خطأً"),

@@ -55,7 +55,7 @@ def markdown(
         f"{covered}. Right function in {right['right']:,} of {right['of']:,} answers; "
         f"exact match {number(summary.exact_match)}; rules {plain(summary.rules)}."
     )
-    score = score_line(summary.overall, summary.grade, summary.coverage.unscored)
+    score = score_line(summary.overall, summary.grade, coverage.scored, coverage.unscored)
     if ends is not None and ends.overall is not None:
         head = f"95 % interval of the score: {interval(ends.overall)}. {head}"
     parts = [
@@ -71,7 +71,7 @@ def markdown(
         parts += ["## Asked several times", _repeats(known.repeated)]
     if summary.not_arabic:
         parts.append(not_arabic_line(summary.not_arabic))
-    if summary.lost is not None:
+    if summary.lost is not None and summary.overall is not None:
         parts += ["## Where the points went", _losses(summary)]
     parts.append(f"Signature: `{name_invisible(summary.signature, spaces=True).replace('`', '')}`")
     return "\n\n".join(parts) + "\n"

@@ -45,7 +45,7 @@ def safe(text: str, console: Console) -> str:
 def print_summary(summary: Summary, console: Console, known: Uncertainty | None = None) -> None:
     """Print the score, the groups, and where the points went; with how far that can be trusted, where it is known."""
     _print_head(summary, console, known)
-    if summary.overall is not None:
+    if summary.coverage.scored:
         _print_groups(summary, console, known)
     console.print(Text(f"Signature  {name_invisible(summary.signature, spaces=True)}", style="dim"), soft_wrap=True)
 
@@ -59,20 +59,23 @@ def _print_groups(summary: Summary, console: Console, known: Uncertainty | None)
     if known is not None and known.repeated:
         _print_repeats(known.repeated, console)
     _print_applicable(summary, console)
-    if summary.lost is not None:
+    if summary.lost is not None and summary.overall is not None:
         _print_losses(summary, console)
 
 
 def _print_head(summary: Summary, console: Console, known: Uncertainty | None) -> None:
     head = Text("Score  ", style="bold")
-    head.append(score_line(summary.overall, summary.grade, summary.coverage.unscored), style="bold cyan")
+    head.append(
+        score_line(summary.overall, summary.grade, summary.coverage.scored, summary.coverage.unscored),
+        style="bold cyan",
+    )
     if known is not None and known.intervals.overall is not None:
         head.append(f"  95 %: {interval(known.intervals.overall)}")
     console.print(head)
     coverage = summary.coverage
     reasons = _safe_keys(summary.unscored_reasons)
     console.print(Text(coverage_line(coverage.scored, coverage.total, reasons, summary.worst_case)))
-    if summary.overall is None:
+    if not coverage.scored:
         return
     right = summary.right_function
     console.print(
