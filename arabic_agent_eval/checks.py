@@ -20,11 +20,12 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
 
+from arabic_agent_eval.derivation import Given, is_derivable, leaves_of, texts_in
 from arabic_agent_eval.errors import DataError
 from arabic_agent_eval.files import json_type
 from arabic_agent_eval.items import CATEGORIES, DIALECTS, ExpectedCall, Item
 from arabic_agent_eval.strictjson import number_text, too_deep
-from arabic_agent_eval.text import fold_all, has_arabic, name_invisible
+from arabic_agent_eval.text import has_arabic, name_invisible
 from arabic_agent_eval.tools import Tool, read_tool
 
 RULES: dict[str, str] = {
@@ -159,7 +160,7 @@ class _Form:
     """A tool's schema, made ready once to check many calls; ``problem`` says why it cannot be used, or is None."""
 
     def __init__(self, tool: Tool) -> None:
-        self.tool = _show(tool.name)
+        self.tool = shown(tool.name)
         self.problem: str | None = None
         self.schema: dict[str, Any] = {}
         self._steps = 0
@@ -173,7 +174,7 @@ class _Form:
             raise DataError("it is no object, or nests deeper than 64 levels")
         for error in _META.iter_errors(parameters):
             if not _is_type_name(error):
-                raise DataError(f"{_path('parameters', error.absolute_path)} breaks a rule of JSON Schema")
+                raise DataError(f"{path_text('parameters', error.absolute_path)} breaks a rule of JSON Schema")
         self.schema = parameters
         if list(_type(_META, parameters.get("type", "object"), {}, None)):
             raise DataError("its type must be 'object', as arguments are one")
@@ -216,7 +217,7 @@ def _check_reach(schema: dict[str, Any]) -> None:
     """Refuse references that lead outside or nowhere, and names matched by a costly pattern."""
     empty: Registry[Any] = Registry()
     resolver = empty.resolver_with_root(DRAFT202012.create_resource(schema))
-    for path, leaf in _leaves(schema):
+    for path, leaf in leaves_of(schema):
         if any(before == "patternProperties" and not _affordable(str(name)) for before, name in pairwise(path)):
             raise DataError("a pattern in patternProperties could take too long to match")
         if path[-1:] == ("$dynamicRef",) or (path[-1:] == ("$ref",) and not str(leaf).startswith("#")):
@@ -227,76 +228,10 @@ def _check_reach(schema: dict[str, Any]) -> None:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, Unresolvable):
-        return f"its reference {_show(error.ref)} leads nowhere"
+        return f"its reference {shown(error.ref)} leads nowhere"
     if isinstance(error, RecursionError):
         return "it, or what it must fit, nests too deeply or refers to itself without end"
     return error.what if isinstance(error, DataError) else "it cannot be checked"
-
-
-def _without(stems: set[str], *particles: str) -> set[str]:
-    cut = (stem[len(start) :] for stem in stems for start in particles if stem.startswith(start))
-    return stems | {stem for stem in cut if stem[1:]}
-
-
-def _stems(word: str) -> set[str]:
-    """The word as it stands, and without the particles و ف, then ب ل ك, then the article."""
-    return _without(_without(_without({word}, "و", "ف"), "ب", "ل", "ك"), "ال", "ل")
-
-
-def _bare(word: str) -> set[str]:
-    """The word as it stands, and without its article."""
-    return {word, re.sub("^([وف]?[بك]?)ال(..)", r"\1\2", word)}
-
-
-class _Given:
-    """Texts that a model can take words from."""
-
-    def __init__(self, *values: Any) -> None:
-        self._texts: list[str] = []
-        self._bare: set[str] = set()
-        self._stems: set[str] = set()
-        self.add(values)
-
-    def add(self, value: Any) -> None:
-        """Take in every text inside a value."""
-        for text in map(fold_all, _strings(value)):
-            self._texts.append(text)
-            for word in set(text.split()):
-                self._bare |= _bare(word)
-                self._stems |= _stems(word)
-
-    def holds(self, word: str) -> bool:
-        # Particles come off on one side at a time, so that ولد is not found in بلد.
-        return not (self._stems.isdisjoint(_bare(word)) and self._bare.isdisjoint(_stems(word)))
-
-    def quotes(self, phrase: str) -> bool:
-        # Shorter text hides inside unrelated words, as مر does in تمر.
-        return phrase[3:] != "" and any(phrase in text for text in self._texts)
-
-
-def _derivable(value: str, *sources: _Given) -> bool:
-    """Tell whether a text, or each word of it that is not a number, stands in one of the sources."""
-    folded = fold_all(value)
-    words = [word for word in folded.split() if any(map(str.isalpha, word))]
-    known = all(any(source.holds(word) for source in sources) for word in words)
-    return known or any(source.quotes(folded) for source in sources)
-
-
-def _strings(value: Any) -> Iterator[str]:
-    """Every text inside a value; the names of members are not values."""
-    return (leaf for _, leaf in _leaves(value) if isinstance(leaf, str))
-
-
-def _leaves(value: Any) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    stack: list[tuple[tuple[str | int, ...], Any]] = [((), value)]
-    while stack:
-        path, node = stack.pop()
-        if node and isinstance(node, dict):
-            stack += [((*path, key), member) for key, member in reversed(node.items())]
-        elif node and isinstance(node, list | tuple):
-            stack += [((*path, place), member) for place, member in reversed(list(enumerate(node)))]
-        else:
-            yield path, node
 
 
 class _Review:
@@ -313,7 +248,7 @@ class _Review:
         yield from self._repeated(item)
         offered: dict[str, _Form | None] = {}
         yield from self._offer(item, offered)
-        given = _Given(item.instruction, item.messages, item.context, item.error_response)
+        given = Given(item.instruction, item.messages, item.context, item.error_response)
         # Calls in any order have no earlier one: each result may be known already.
         given.add([] if item.ordered else [call.result for call in item.expected_calls])
         for place, call in enumerate(item.expected_calls):
@@ -322,9 +257,9 @@ class _Review:
             if call.function not in offered and call.function != "*":
                 form = self._form(self._tools.get(call.function))
                 if form is None:
-                    yield _fact("unknown_tool", f"{field}.function", name=_show(call.function))
+                    yield _fact("unknown_tool", f"{field}.function", name=shown(call.function))
                 elif offered:
-                    yield _fact("not_offered", f"{field}.function", name=_show(call.function))
+                    yield _fact("not_offered", f"{field}.function", name=shown(call.function))
             form = None if form is None or form.problem else form
             yield from _call_facts(call, form, field)
             yield from _text_facts(call, form, given, field)
@@ -332,7 +267,7 @@ class _Review:
 
     def _repeated(self, item: Item) -> Iterator[_Fact]:
         if item.id in self._ids:
-            yield _fact("duplicate_id", "id", name=_show(item.id))
+            yield _fact("duplicate_id", "id", name=shown(item.id))
         self._ids.add(item.id)
         tools = item.tools if item.tools is not None else sorted(item.available_functions)
         try:
@@ -344,7 +279,7 @@ class _Review:
         except RecursionError:  # too deep to compare, so nothing is claimed
             return
         if not same:
-            yield _fact("contradictory", "expected_calls", name=_show(before))
+            yield _fact("contradictory", "expected_calls", name=shown(before))
 
     def _offer(self, item: Item, offered: dict[str, _Form | None]) -> Iterator[_Fact]:
         """Fill in the tools that the item offers; None stands for one that is reported here and not again."""
@@ -358,11 +293,11 @@ class _Review:
             except (DataError, RecursionError):
                 reason = "it is not an OpenAI function schema, which has a name and an object of parameters"
                 yield _fact("bad_schema", field, tool="this tool", reason=reason)
-                offered |= dict.fromkeys(_strings(entry))  # whichever of its texts was meant as the name
+                offered |= dict.fromkeys(texts_in(entry))  # whichever of its texts was meant as the name
         for field, name, known in found:
             form = offered[name] = self._form(known)
             if form is None:
-                yield _fact("unknown_tool", field, name=_show(name))
+                yield _fact("unknown_tool", field, name=shown(name))
             elif form.problem:
                 yield _fact("bad_schema", field, tool=form.tool, reason=form.problem)
         if item.expected_calls and not offered:
@@ -380,15 +315,15 @@ class _Review:
 
 def _item_facts(item: Item) -> Iterator[_Fact]:
     users = [turn.get("content") for turn in item.messages or () if turn.get("role") == "user"]
-    if not any(text.strip() for text in _strings([item.instruction, users])):
+    if not any(text.strip() for text in texts_in([item.instruction, users])):
         yield _fact("no_instruction", "instruction")
     foreign = item.language is not None and not has_arabic(item.instruction)
     if not item.dialect and not foreign:
         yield _fact("no_dialect", "dialect", wanted=_one_of(DIALECTS))
     if item.dialect and item.dialect not in DIALECTS:
-        yield _fact("unknown_dialect", "dialect", name=_show(item.dialect), wanted=_one_of(DIALECTS))
+        yield _fact("unknown_dialect", "dialect", name=shown(item.dialect), wanted=_one_of(DIALECTS))
     if item.category not in CATEGORIES:
-        yield _fact("unknown_category", "category", name=_show(item.category), wanted=_one_of(CATEGORIES))
+        yield _fact("unknown_category", "category", name=shown(item.category), wanted=_one_of(CATEGORIES))
     answered = item.error_response or any(call.result is not msgspec.UNSET for call in item.expected_calls)
     if item.category == "error_recovery" and not answered:
         yield _fact("no_error", "error_response")
@@ -397,12 +332,12 @@ def _item_facts(item: Item) -> Iterator[_Fact]:
 def _call_facts(call: ExpectedCall, form: _Form | None, field: str) -> Iterator[_Fact]:
     expected = {name: value for name, value in call.arguments.items() if value is not None}
     for name in (name for name in call.accept or () if name not in expected):
-        yield _fact("unused_accept", f"{field}.accept.{name}", name=_show(name))
+        yield _fact("unused_accept", f"{field}.accept.{name}", name=shown(name))
     if form is None:
         return
     for name in expected:
         if not form.knows(name):
-            yield _fact("unknown_argument", f"{field}.arguments.{name}", tool=form.tool, name=_show(name))
+            yield _fact("unknown_argument", f"{field}.arguments.{name}", tool=form.tool, name=shown(name))
     try:
         known = {name: _without_nulls(value) for name, value in expected.items() if form.knows(name)}
         for error in form.errors(known):
@@ -439,19 +374,19 @@ def _rule(error: ValidationError) -> str:
 
 
 def _violation(error: ValidationError, field: str, tool: str, kind: str) -> Iterator[_Fact]:
-    rule, where = _rule(error), _path(field, error.absolute_path)
-    words = {"kind": kind, "tool": tool, "value": _show(error.instance), "type": json_type(error.instance)}
+    rule, where = _rule(error), path_text(field, error.absolute_path)
+    words = {"kind": kind, "tool": tool, "value": shown(error.instance), "type": json_type(error.instance)}
     if rule == "missing_required":
-        yield _fact(rule, f"{where}.{error.message}", name=_show(error.message), **words)
+        yield _fact(rule, f"{where}.{error.message}", name=shown(error.message), **words)
     elif rule == "unknown_argument":
         schema: Any = error.schema
         named, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
         given: Any = error.instance
         for name in given:
             if name not in named and not any(re.search(pattern, name) for pattern in patterns):
-                yield _fact(rule, f"{where}.{name}", name=_show(name), **words)
+                yield _fact(rule, f"{where}.{name}", name=shown(name), **words)
     elif rule == "breaks_schema":
-        limit = f"{error.validator} {_show(error.validator_value)}" if error.validator else "no value is allowed here"
+        limit = f"{error.validator} {shown(error.validator_value)}" if error.validator else "no value is allowed here"
         yield _fact(rule, where, limit=limit, **words)
     else:
         yield _fact(rule, where, wanted=_wanted(error), **words)
@@ -465,23 +400,24 @@ def _wanted(error: ValidationError) -> str:
     return " or ".join(map(str, values)) if error.validator == "type" else _one_of(values)
 
 
-def _text_facts(call: ExpectedCall, form: _Form | None, given: _Given, field: str) -> Iterator[_Fact]:
+def _text_facts(call: ExpectedCall, form: _Form | None, given: Given, field: str) -> Iterator[_Fact]:
     for name, value in call.arguments.items():
-        leaves = [(path, leaf) for path, leaf in _leaves(value) if isinstance(leaf, str) and has_arabic(leaf)]
-        sources = (given, _Given(form.schema.get("properties", {}).get(name) if form and leaves else None))
-        unknown = [(path, leaf) for path, leaf in leaves if not _derivable(leaf, *sources)]
+        leaves = [(path, leaf) for path, leaf in leaves_of(value) if isinstance(leaf, str) and has_arabic(leaf)]
+        sources = (given, Given(form.schema.get("properties", {}).get(name) if form and leaves else None))
+        unknown = [(path, leaf) for path, leaf in leaves if not is_derivable(leaf, *sources)]
         # One right answer that can be known, or is not written in Arabic, is enough to be fair.
-        others = (filter(has_arabic, _strings(other)) for other in (call.accept or {}).get(name, ()) if unknown)
-        if not any(all(_derivable(text, *sources) for text in texts) for texts in others):
+        others = (filter(has_arabic, texts_in(other)) for other in (call.accept or {}).get(name, ()) if unknown)
+        if not any(all(is_derivable(text, *sources) for text in texts) for texts in others):
             for path, leaf in unknown:
-                yield _fact("underivable", _path(f"{field}.arguments.{name}", path), value=_show(leaf))
+                yield _fact("underivable", path_text(f"{field}.arguments.{name}", path), value=shown(leaf))
 
 
 def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _show(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A value for a message: harmless, and cut short where it is long."""
     if isinstance(value, str):
         text = f"'{name_invisible(value[: _MAX_SHOWN + 1])}'"
     elif isinstance(value, bool) or not isinstance(value, int | float):
@@ -492,9 +428,10 @@ def _show(value: Any) -> str:
 
 
 def _one_of(values: Iterable[Any]) -> str:
-    shown = [_show(value) for value in values]
-    return ", ".join(shown[:_MAX_LISTED]) + (", …" if len(shown) > _MAX_LISTED else "")
+    named = [shown(value) for value in values]
+    return ", ".join(named[:_MAX_LISTED]) + (", …" if len(named) > _MAX_LISTED else "")
 
 
-def _path(start: str, steps: Iterable[str | int]) -> str:
+def path_text(start: str, steps: Iterable[str | int]) -> str:
+    """The dotted path of a place inside a value."""
     return start + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)

@@ -275,15 +275,21 @@ def test_every_rule_is_tried_worded_and_documented():
 
 def test_hostile_items_from_memory_are_checked_too():
     """Lone surrogates, endless nesting and tools that are none end in findings, never in an exception."""
-    deep: list = []
-    for _ in range(3000):
-        deep = [deep]
-    call = ExpectedCall("t\ud800", {"a": "\ud800جدة", "b": deep}, {"b": [deep]})
-    more = {"instruction": "«" * 300 + "جده ورا \ud800", "dialect": "gulf", "intent": "\ud800", "context": {"a": deep}}
-    items = [Item(f"\ud800{place}", "x", [call], tools=[5, {"name": 3}], **more) for place in range(3)]
+    items = []
+    for place in range(3):
+        deep: list = []
+        for _ in range(3000):
+            deep = [deep]
+        call = ExpectedCall("t\ud800", {"a": "\ud800جدة", "b": deep, "c": "جدة"}, {"b": [deep]})
+        more = {"instruction": "«" * 300 + "جده ورا \ud800", "intent": "\ud800", "context": {"a": deep}}
+        items.append(Item(f"\ud800{place}", "x", [call], tools=[5, {"name": 3}], dialect="gulf", **more))
 
     check_any_set(items)
-    assert {one.rule for one in check_whole_set(items, {})[1]} >= {"no_dialect_marker"}
+    assert {one.rule for one in check_whole_set(items, {})[1]} == {
+        "no_dialect_marker",
+        "verbatim_loses",
+        "near_duplicate",
+    }
 
 
 @settings(max_examples=60, deadline=None)

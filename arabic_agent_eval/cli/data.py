@@ -10,6 +10,7 @@ import typer
 from arabic_agent_eval.cli import steps
 from arabic_agent_eval.cli.guard import GATE_FAILED, guarded
 from arabic_agent_eval.cli.options import CategoriesOption, JsonOption
+from arabic_agent_eval.errors import UsageError
 
 data = typer.Typer(help="Item sets: list, check, convert.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -38,15 +39,28 @@ def data_check(
     *,
     tools: Annotated[str | None, typer.Option("--tools", metavar="FILE", help="The tool registry (JSON).")] = None,
     categories: CategoriesOption = None,
+    whole: Annotated[bool, typer.Option("--whole", help="Check the set as a benchmark too.")] = False,
+    per_dialect: Annotated[
+        int | None,
+        typer.Option("--per-dialect", metavar="N", min=0, help="With --whole: items that each dialect needs."),
+    ] = None,
+    per_category: Annotated[
+        int | None,
+        typer.Option("--per-category", metavar="N", min=0, help="With --whole: items that each category needs."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Find what makes an item unfair. Exit 1 when anything is found."""
+    """Find what makes an item unfair, or with --whole a set careless. Exit 1 when anything is found."""
     from msgspec import json
 
     from arabic_agent_eval.checks import check_items
     from arabic_agent_eval.field_checks import check_fields
-    from arabic_agent_eval.reports.listing import print_findings
+    from arabic_agent_eval.items import CATEGORIES
+    from arabic_agent_eval.reports.listing import print_findings, print_overview
+    from arabic_agent_eval.set_checks import check_any_set, check_whole_set
 
+    if not whole and (per_dialect is not None or per_category is not None):
+        raise UsageError("--per-dialect and --per-category are floors of a whole set: add --whole.")
     item_set = steps.items(items)
     registry = steps.registry(items, tools)
     declared = steps.declared(categories, items=items)
@@ -55,9 +69,23 @@ def data_check(
     findings = [
         one for one in findings if one.rule != "unknown_category" or item_set[one.item_id].category not in declared
     ]
+    findings += check_any_set(item_set.values())
+    overview = None
+    if whole:
+        overview, more = check_whole_set(
+            list(item_set.values()),
+            registry,
+            per_dialect=per_dialect or 0,
+            per_category=per_category or 0,
+            categories=declared or CATEGORIES,
+        )
+        findings += more
     if as_json:
-        steps.write(json.encode({"items": len(item_set), "findings": findings}) + b"\n")
+        document = {"items": len(item_set), **({"overview": overview} if overview else {}), "findings": findings}
+        steps.write(json.encode(document) + b"\n")
     else:
+        if overview is not None:
+            print_overview(overview, steps.console())
         print_findings(findings, len(item_set), steps.console())
     if findings:
         raise typer.Exit(GATE_FAILED)
