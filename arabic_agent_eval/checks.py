@@ -313,14 +313,21 @@ class _Review:
         return self._forms.get(key) or self._forms.setdefault(key, _Form(tool))
 
 
+_ARABIC_LANGUAGES = frozenset(
+    ("ar arb aao abh abv acm acq acw acx acy adf aeb aec afb ajp apc apd arq ars ary arz auz avl ayh ayl ayn ayp pga shu "
+     "ssh").split()
+)  # fmt: skip
+"""Arabic and its varieties, as ISO 639-3 names the members of the macrolanguage."""
+
+
 def _item_facts(item: Item) -> Iterator[_Fact]:
     users = [turn.get("content") for turn in item.messages or () if turn.get("role") == "user"]
     if not any(text.strip() for text in texts_in([item.instruction, users])):
         yield _fact("no_instruction", "instruction")
-    foreign = item.language is not None and not has_arabic(item.instruction)
+    foreign = item.language is not None and item.language.partition("-")[0].lower() not in _ARABIC_LANGUAGES
     if not item.dialect and not foreign:
         yield _fact("no_dialect", "dialect", wanted=_one_of(DIALECTS))
-    if item.dialect and item.dialect not in DIALECTS:
+    if item.dialect and item.dialect not in DIALECTS and not foreign:
         yield _fact("unknown_dialect", "dialect", name=shown(item.dialect), wanted=_one_of(DIALECTS))
     if item.category not in CATEGORIES:
         yield _fact("unknown_category", "category", name=shown(item.category), wanted=_one_of(CATEGORIES))
