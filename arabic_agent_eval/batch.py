@@ -15,9 +15,11 @@ import msgspec
 
 from arabic_agent_eval.errors import DataError, EvalError, UsageError
 from arabic_agent_eval.files import WholeFile, collector_paused, json_type, open_lines, read_json, read_json_line
-from arabic_agent_eval.formats import FORMATS, Reply, read_reply
+from arabic_agent_eval.formats import Reply, read_reply
 from arabic_agent_eval.items import Category, ItemSet
+from arabic_agent_eval.plugins import find_format
 from arabic_agent_eval.ranges import Options, RangeGrader, RangeResult
+from arabic_agent_eval.readers import OwnFormat
 from arabic_agent_eval.rules import CANONICAL, Rules
 from arabic_agent_eval.scoring import Result, Signature
 from arabic_agent_eval.shortcuts import expects_arabic
@@ -78,7 +80,7 @@ def grade_file(
         items: the items; ``ItemSet.index`` reads them as they are needed.
         replies: JSONL, or JSON with a list of rows or a published run file.
         rules: the rule set.
-        format: one of ``formats.FORMATS``.
+        format: one of ``formats.FORMATS``, or the name of one that an installed package offers.
         jobs: processes; the numbers do not depend on it.
         causes: whether to explain lost points.
         out: a file for the graded rows, written whole or not at all.
@@ -92,28 +94,27 @@ def grade_file(
         UnknownCategory: see ``categories``.
         UsageError: an option makes no sense.
     """
-    if format not in FORMATS:
-        raise UsageError(f"there is no reply format {format!r}; choose one of {', '.join(FORMATS)}.")
+    form = find_format(format)
     if jobs < 1:
         raise UsageError("the number of jobs must be at least 1.")
     with collector_paused():
         if jobs > 1 and out is not None:
             items.glance()
-        signature = None if out is None else signature_of(items, rules, format)
-        options = Options(rules.name, format, causes, signature, allow_unknown, categories)
+        signature = None if out is None else signature_of(items, rules, form)
+        options = Options(rules.name, form, causes, signature, allow_unknown, categories)
         file = None if out is None else WholeFile(out)
         batch = _grade(items, replies, options, jobs, file, progress)
-        batch.signature, batch.due = signature or signature_of(items, rules, format), len(items)
+        batch.signature, batch.due = signature or signature_of(items, rules, form), len(items)
         if batch.silent:
             answered = batch.tally.outcomes.keys() | batch.tally.unscored.keys()
             batch.silent_ids = tuple(islice((item_id for item_id in items if item_id not in answered), _NAMED))
     return batch
 
 
-def signature_of(items: ItemSet, rules: Rules, format: str) -> Signature:  # noqa: A002
+def signature_of(items: ItemSet, rules: Rules, format: str | OwnFormat) -> Signature:  # noqa: A002
     """The signature of grading these items by these rules, epochs aside."""
     name = re.sub(r"[^\w.+-]", "_", items.name)  # a file name must not speak for the rest of the signature
-    return Signature(f"{name}@{items.fingerprint}", len(items), rules.tag, format)
+    return Signature(f"{name}@{items.fingerprint}", len(items), rules.tag, str(format))
 
 
 def _grade(

@@ -15,9 +15,9 @@ import msgspec
 from arabic_agent_eval.errors import DataError, UnknownFormat
 from arabic_agent_eval.files import json_type
 from arabic_agent_eval.markup import read_text
-from arabic_agent_eval.redaction import redact
-from arabic_agent_eval.strictjson import MalformedJSON, decode_any_depth, number_text
-from arabic_agent_eval.text import fold_space, name_invisible
+from arabic_agent_eval.readers import OwnFormat, Unread
+from arabic_agent_eval.reasons import message_of, safe_line
+from arabic_agent_eval.strictjson import MalformedJSON, decode_any_depth, number_text, replace_surrogates
 from arabic_agent_eval.tools import Call
 
 Format = Literal["auto", "calls", "tool_calls", "response", "text", "submission"]
@@ -29,7 +29,6 @@ _EXPECTED = (
     "'role' and 'content'"
 )
 _UNSCORED = "or give the row an 'error' if the request failed."
-_MAX_REASON = 200
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -37,7 +36,7 @@ class Reply(msgspec.Struct, frozen=True):
 
     Attributes:
         item_id: the item that it answers.
-        kind: how the payload is written: one of :data:`FORMATS` without ``auto``, or ``failure``.
+        kind: how the payload is written: one of :data:`FORMATS` without ``auto``, an installed format, or ``failure``.
         payload: what was sent; None when nothing came.
         epoch: which of several answers to the item it is, from 0.
         failure: why there is no answer, one sentence that is safe to print; the item is then unscored (ruling 17).
@@ -59,19 +58,21 @@ def reply_text(text: str, item_id: str = "") -> Reply:
     return Reply(item_id, "text", text)
 
 
-def read_reply(row: Mapping[str, Any], *, format: str = "auto") -> Reply:  # noqa: A002 - the option has this name
+def read_reply(row: Mapping[str, Any], *, format: str | OwnFormat = "auto") -> Reply:  # noqa: A002 - the option's name
     """One row of a file of answers; ``docs/formats.md`` describes the fields.
 
     Args:
         row: a decoded JSON object with the item's id and one answer.
         format: one of :data:`FORMATS`. ``auto`` takes the first field that is there, in the order of that list, and
-            a message last; ``text`` also reads the text inside a response or message.
+            a message last; ``text`` also reads the text inside a response or message. A format that is not built in
+            is what ``plugins.find_format`` gives.
 
     Raises:
-        DataError: the row is not such an object; the message names the field, the caller adds file and line.
+        DataError: the row is not such an object; the message names the field, the caller adds file and line. Or the
+            reader of a format that is not built in failed.
         UnknownFormat: no format has that name.
     """
-    if format not in FORMATS:
+    if not isinstance(format, OwnFormat) and format not in FORMATS:
         raise UnknownFormat(f"there is no reply format {format!r}; there are {', '.join(FORMATS)}.")
     if not isinstance(row, Mapping):
         raise DataError(f"a reply must be a JSON object, not {json_type(row)}.")
@@ -79,7 +80,7 @@ def read_reply(row: Mapping[str, Any], *, format: str = "auto") -> Reply:  # noq
     try:
         kind, payload = _answer(row, format)
     except _Failure as failure:
-        return Reply(item_id, "failure", None, epoch, _safe(str(failure)))
+        return Reply(item_id, "failure", None, epoch, safe_line(str(failure)))
     return Reply(item_id, kind, payload, epoch)
 
 
@@ -115,11 +116,13 @@ def _type(value: object) -> str:
     return f"the number {value}" if isinstance(value, float) else json_type(value)
 
 
-def _answer(row: Mapping[str, Any], wanted: str) -> tuple[str, Any]:
+def _answer(row: Mapping[str, Any], wanted: str | OwnFormat) -> tuple[str, Any]:
     """The kind of the answer in a row and its payload."""
     if row.get("error"):
-        raise _Failure(f"The request failed: {_message(row['error'])}")
+        raise _Failure(f"The request failed: {message_of(row['error'])}")
     row = _without_padding(row)
+    if isinstance(wanted, OwnFormat):
+        return _own(row, wanted)
     if wanted == "text":
         return "text", _text(row)
     if wanted in {"auto", "calls"} and (field := _first(row, "actual_calls", "calls")):
@@ -135,6 +138,20 @@ def _answer(row: Mapping[str, Any], wanted: str) -> tuple[str, Any]:
     if wanted in {"auto", "tool_calls"} and (message := _message_of(row)) is not None:
         return "response", message
     return _refuse(wanted, row)
+
+
+def _own(row: Mapping[str, Any], wanted: OwnFormat) -> tuple[str, Any]:
+    """The answer for a reader that is not built in; beside ``auto`` only what it recognises and nobody else reads."""
+    if not wanted.beside_auto:
+        return wanted.name, Unread(wanted, row if wanted.takes == "row" else replace_surrogates(_text(row)))
+    if wanted.takes == "row":
+        return (wanted.name, Unread(wanted, row)) if wanted.recognises(row) else _answer(row, "auto")
+    kind, payload = _answer(row, "auto")
+    if kind == "text" or not read_calls(Reply("", kind, payload)):
+        words = replace_surrogates(words_of(row))
+        if words and wanted.recognises(words):
+            return wanted.name, Unread(wanted, words)
+    return kind, payload
 
 
 def _without_padding(row: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -280,7 +297,7 @@ def _unwrapped(batch: dict[str, Any]) -> Any:
         body = _decoded(body)
     if isinstance(status, int) and status >= 400:  # noqa: PLR2004 - where HTTP's errors begin
         error = body.get("error") if isinstance(body, dict) else None
-        raise _Failure(f"The provider answered with status {number_text(status)}: {_message(error)}")
+        raise _Failure(f"The provider answered with status {number_text(status)}: {message_of(error)}")
     if not isinstance(body, dict):
         raise _Failure("The response has no body that is a JSON object.")
     return body
@@ -288,7 +305,7 @@ def _unwrapped(batch: dict[str, Any]) -> Any:
 
 def _check_error(body: dict[str, Any]) -> None:
     if body.get("error") or body.get("type") == "error":
-        raise _Failure(f"The provider answered with an error: {_message(body.get('error'))}")
+        raise _Failure(f"The provider answered with an error: {message_of(body.get('error'))}")
     if str(body.get("object")).endswith(".chunk"):
         raise _Failure("The response is one part of a stream; only whole answers can be read.")
 
@@ -324,7 +341,7 @@ def _check_choice(choices: list[Any]) -> None:
         raise _Failure("The provider's answer has no choices.")
     choice = choices[0] if isinstance(choices[0], dict) else {}
     if choice.get("error"):
-        raise _Failure(f"The provider answered with an error: {_message(choice['error'])}")
+        raise _Failure(f"The provider answered with an error: {message_of(choice['error'])}")
     if "delta" in choice:
         raise _Failure("The response is one part of a stream; only whole answers can be read.")
     if not isinstance(choice.get("message"), dict):
@@ -338,7 +355,7 @@ def _check_candidate(body: dict[str, Any]) -> None:
     feedback = _either(body, "promptFeedback", "prompt_feedback")
     reason = _either(feedback, "blockReason", "block_reason") if isinstance(feedback, dict) else None
     if reason:
-        raise _Failure(f"The provider refused the request: {_message(reason)}")
+        raise _Failure(f"The provider refused the request: {message_of(reason)}")
     raise _Failure("The provider's answer has no candidates.")
 
 
@@ -381,27 +398,6 @@ def _words(content: Any) -> str:
     )
 
 
-# --- why there is no answer ----------------------------------------------------------------------------------
-
-
-def _message(error: Any) -> str:
-    """What an error says of itself, in whatever shape it comes."""
-    while isinstance(error, dict):
-        error = next((error[key] for key in ("message", "error", "detail", "code", "type") if error.get(key)), None)
-    if isinstance(error, str) and error.strip():
-        return error
-    if isinstance(error, int | float) and not isinstance(error, bool):
-        return number_text(error)
-    return "no reason was given."
-
-
-def _safe(reason: str) -> str:
-    """A reason on one line, without secrets, cut to 200 characters."""
-    reason = fold_space(redact(reason[: 4 * _MAX_REASON]))
-    shown = name_invisible(reason, spaces=True)
-    return shown if len(shown) <= _MAX_REASON else shown[: _MAX_REASON - 1] + "…"
-
-
 # --- calls ---------------------------------------------------------------------------------------------------
 
 
@@ -410,7 +406,11 @@ def read_calls(reply: Reply, offered: Collection[str] = frozenset()) -> tuple[Ca
 
     Args:
         reply: what :func:`read_reply` gave.
-        offered: the names of the tools that the model could call; it matters for JSON in plain text only.
+        offered: the names of the tools that the model could call; it matters for JSON in plain text only, and
+            perhaps for a format that is not built in.
+
+    Raises:
+        DataError: the reader of a format that is not built in failed.
     """
     payload = reply.payload
     if reply.kind == "calls":
@@ -421,7 +421,9 @@ def read_calls(reply: Reply, offered: Collection[str] = frozenset()) -> tuple[Ca
         return read_text(payload, offered)
     if reply.kind == "submission":
         return _submitted(payload)
-    return tuple(_response_calls(payload)) if reply.kind == "response" else ()
+    if reply.kind == "response":
+        return tuple(_response_calls(payload))
+    return payload.calls(offered) if isinstance(payload, Unread) else ()
 
 
 def _plain_call(entry: Any) -> Call:

@@ -16,6 +16,7 @@ from arabic_agent_eval.formats import Reply, read_reply, words_of
 from arabic_agent_eval.grading import Expectation, is_identical
 from arabic_agent_eval.items import AnswerKey, Category, ExpectedCall, Item, ItemSet
 from arabic_agent_eval.markup import read_text
+from arabic_agent_eval.readers import OwnFormat
 from arabic_agent_eval.rules import CANONICAL, RULES
 from arabic_agent_eval.scoring import Grader, Result, Signature
 from arabic_agent_eval.shortcuts import Called, compare_in_any_order, compare_in_order, survey
@@ -36,7 +37,7 @@ class Options:
 
     Attributes:
         rules: the name of the rule set.
-        format: one of ``formats.FORMATS``.
+        format: one of ``formats.FORMATS``, or the reader of one that is not built in.
         causes: whether to explain lost points.
         signature: of the rows to write; None when none are written.
         allow_unknown: whether replies to unknown items are left out instead of refused.
@@ -44,7 +45,7 @@ class Options:
     """
 
     rules: str = CANONICAL.name
-    format: str = "auto"
+    format: str | OwnFormat = "auto"
     causes: bool = True
     signature: Signature | None = None
     allow_unknown: bool = False
@@ -155,7 +156,7 @@ class RangeGrader:
         part = RangeResult()
         with open_lines(self.replies) as stream:
             lines = lines_between(stream, start, end)
-            fields = _PLAIN_FIELDS.get(self.options.format)
+            fields = _PLAIN_FIELDS.get(str(self.options.format))
             if fields and self.options.signature is None:
                 self._grade_plain(lines, part, fields)
             else:
@@ -313,12 +314,12 @@ class RangeGrader:
         try:
             reply = read_reply(row, format=self.options.format)
             item = self._item(reply.item_id)
+            if item is None:
+                part.unknown += 1
+            else:
+                self.grade_reply(item, reply, lambda: words_of(row), part)
         except DataError as error:
             raise _placed(error, str(self.replies), number, place) from None
-        if item is None:
-            part.unknown += 1
-        else:
-            self.grade_reply(item, reply, lambda: words_of(row), part)
 
     def grade_reply(
         self, item: Item, reply: Reply, words: Callable[[], str], part: RangeResult, results: Sequence[str] = ()
