@@ -62,6 +62,8 @@ def kept_categories(run: Path) -> Path | None:
 
 
 def _find(name: str, file: str, what: str) -> Path:
+    if name in set_names() and (bundled := DATA / name / file).is_file():
+        return bundled  # before a file of that name, since a crash leaves one that is called core
     path = Path(name)
     try:
         exists = path.exists()
@@ -73,9 +75,6 @@ def _find(name: str, file: str, what: str) -> Path:
         if path.is_dir():
             raise DataError(f"a file of {what} is needed, not a folder.", path=name)
         return path
-    bundled = DATA / name / file
-    if name in set_names() and bundled.is_file():
-        return bundled
     raise DataError(
         f"there is no such file, and no bundled set of that name (there are: {', '.join(set_names())}).", path=name
     )

@@ -29,8 +29,8 @@ MODEL, HOW_MANY, AT_ONCE = "baseline", 10, 4
 
 def make_run(folder: Path) -> Run:
     """A new run: everything that an answer depends on is written down before anything is asked."""
-    items = ItemSet.read(find_items("starter"), name="starter").first(HOW_MANY)
-    registry = find_tools("starter", None)
+    items = ItemSet.read(find_items("core"), name="core").first(HOW_MANY)
+    registry = find_tools("core", None)
     tools = b"[]" if registry is None else registry.read_bytes()
     asked = Asked(
         items=items.name,

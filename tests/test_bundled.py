@@ -51,12 +51,13 @@ def test_a_set_is_found_by_name(sets):
     assert find_tools("zeta", None) is None
 
 
-def test_a_path_comes_before_a_name(sets, tmp_path):
-    """A file in the working folder hides a bundled set of the same name; its tools stand beside it."""
+def test_a_name_comes_before_a_path(sets, tmp_path):
+    """The name of a bundled set means the set, whatever lies in the working folder; ./NAME means the file there."""
     path = write(tmp_path / "here" / "alpha", ITEMS)
 
-    assert find_items("alpha").samefile(path)
-    assert find_tools("alpha", None) is None
+    assert find_items("alpha") == sets / "alpha" / "items.jsonl"
+    assert find_items("./alpha").samefile(path)
+    assert find_tools("./alpha", None) is None
     (path.parent / "functions.json").write_text("[]", encoding="utf-8")
     assert find_tools(str(path), None) == path.parent / "functions.json"
     (path.parent / "tools.json").write_text("[]", encoding="utf-8")

@@ -257,7 +257,7 @@ def test_words_instead_of_calls(tmp_path):
 def test_run_folders(tmp_path):
     """Run folders compare by the rules that are asked for, with themselves and with their rows."""
     folder, rows = tmp_path / "run", tmp_path / "rows.jsonl"
-    aae("run", "--limit", 8, "--run", folder, "--out", rows)
+    aae("run", "--items", "starter", "--limit", 8, "--run", folder, "--out", rows)
 
     both = aae("compare", folder, folder, "--rules", "v0.1", "--show", 2)
     mixed = aae("compare", folder, rows, "--json")

@@ -367,7 +367,7 @@ def test_scores_of_a_file(tmp_path):
 def test_scores_of_a_run_are_those_of_its_rows(tmp_path):
     """A run folder gives the scores of the rows that regrading writes, and what it took besides."""
     folder, rows = tmp_path / "run", tmp_path / "rows.jsonl"
-    aae("run", "--limit", 5, "--run", folder)
+    aae("run", "--items", "starter", "--limit", 5, "--run", folder)
     aae("regrade", folder, "--out", rows, "--rules", "v0.1")
 
     of_run, of_rows = read_scores(folder, rules=RULES["v0.1"]), read_scores(rows)

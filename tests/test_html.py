@@ -519,14 +519,15 @@ def test_several_epochs(tmp_path):
 
 def test_a_run(tmp_path):
     """Of a run the page names the model, what it took, and that the baseline proves little; conversations are shown."""
-    aae("run", "--run", tmp_path / "run")
+    aae("run", "--items", "starter", "--run", tmp_path / "run")
     found = aae("report", tmp_path / "run", "--html", tmp_path / "report.html")
     source = (tmp_path / "report.html").read_text(encoding="utf-8")
 
     assert found.code == 0
     text = "".join(read(source).text)
     assert "baseline · Evaluation report" in text
-    assert "written with the bundled items in view" in text
+    assert "written with starter and sample in view" in text
+    assert "وُضعت مع الاطلاع على starter وsample" in text
     assert "أجابت الأداة" in text
     assert str(tmp_path) not in source
 

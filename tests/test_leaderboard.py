@@ -336,7 +336,7 @@ def test_answers_that_are_missing(tmp_path, runs):
 def test_run_folders(tmp_path):
     """A run folder brings its tokens and costs where they are known, and its rules are those that are asked for."""
     folder = tmp_path / "run"
-    aae("run", "--limit", 8, "--run", folder)
+    aae("run", "--items", "starter", "--limit", 8, "--run", folder)
 
     found = aae("leaderboard", folder, folder, "--rules", "v0.1", "--json")
 

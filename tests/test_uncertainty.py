@@ -163,7 +163,7 @@ def test_pages_show_intervals(tmp_path):
 def test_runs_have_intervals(tmp_path):
     """``aae run``, ``aae regrade`` and ``aae report`` on a run print the same intervals."""
     folder = tmp_path / "run"
-    asked = aae("run", "--limit", 6, "--run", folder, "--json")
+    asked = aae("run", "--items", "starter", "--limit", 6, "--run", folder, "--json")
 
     regraded, reported = aae("regrade", folder, "--json"), aae("report", folder, "--json")
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from arabic_agent_eval.runs import Asked, Run
     from arabic_agent_eval.tools import Toolbox
 
-DEFAULT_SET, DEFAULT_MODEL = "starter", "baseline"
+DEFAULT_SET, DEFAULT_MODEL = "core", "baseline"
 _LOOKED_AT = 300  # items; more would take seconds before anything is asked
 
 

@@ -35,7 +35,7 @@ def run(
     items: Annotated[
         str | None,
         typer.Option(
-            "--items", metavar="FILE|SET", help="The items: a JSONL file, or a bundled set; 'starter' by default."
+            "--items", metavar="FILE|SET", help="The items: a JSONL file, or a bundled set; 'core' by default."
         ),
     ] = None,
     tools: Annotated[

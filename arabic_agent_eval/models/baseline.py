@@ -4,8 +4,8 @@ It compares the words of a request with the words of the offered tools, and read
 with rules. It learns nothing and understands nothing, and it knows no item and no tool in advance. It is a floor, not a
 rival: a model that scores below it does not use what stands in the request.
 
-Its rules and words were chosen with the bundled sets at hand, so its score on those flatters it; on another set it will
-be lower. A set on which it does well is one in which words alone go far.
+Its rules and words were chosen with the sets ``starter`` and ``sample`` at hand, so its score on those flatters it; on
+another set, ``core`` among them, it is lower. A set on which it does well is one in which words alone go far.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from arabic_agent_eval.regrading import RunFigures
 
-_BASELINE = "The baseline is a set of rules, written with the bundled items in view; its score there proves little."
+_BASELINE = "The baseline is a set of rules, written with starter and sample in view; its score there proves little."
 
 
 def figure_lines(figures: RunFigures) -> list[str]:

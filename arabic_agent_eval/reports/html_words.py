@@ -59,8 +59,8 @@ WORDS: Final[dict[str, tuple[str, str]]] = {
         ),
     ),
     "baseline_note": (
-        "The baseline is a set of rules, written with the bundled items in view; its score there proves little.",
-        "خط الأساس قواعد لا نموذج لغوي، وُضعت مع الاطلاع على البنود المرفقة بالحزمة، فدرجته فيها لا تكاد تدل على شيء.",
+        "The baseline is a set of rules, written with starter and sample in view; its score there proves little.",
+        "خط الأساس مجموعة قواعد، وُضعت مع الاطلاع على starter وsample، فدرجته فيهما لا تكاد تدل على شيء.",
     ),
     # groups
     "groups": ("Intervals", "فترات الثقة"),
