@@ -183,6 +183,19 @@ _SHALLOW = 16
 _JSON_SCALARS = frozenset({str, int, float, bool, type(None)})  # a caller's own objects may say anything of equality
 
 
+def _is_right(calls: Sequence[Call], right: tuple[Call, ...], *, plain: bool) -> bool:
+    """Whether calls are those that were right before.
+
+    Python also calls 1 and true equal, and a caller's own objects may answer anything, so kinds are compared first.
+    """
+    if plain:
+        return all(map(_is_plain, calls)) and calls == right
+    return len(calls) == len(right) and all(
+        call.function == one.function and call.error is None and is_identical(one.arguments, call.arguments)
+        for one, call in zip(right, calls, strict=True)
+    )
+
+
 def _is_plain(call: Call) -> bool:
     return PLAIN_TYPES.issuperset(map(type, call.arguments.values()))
 
@@ -261,7 +274,7 @@ class Expectation:
         rules: the rule set.
     """
 
-    __slots__ = ("_perfect", "_plain", "_right", "calls", "category", "ordered", "rules", "size")
+    __slots__ = ("_right", "calls", "category", "ordered", "rules", "size")
 
     def __init__(
         self, calls: Iterable[ExpectedCall], *, category: str, ordered: bool = True, rules: Rules = CANONICAL
@@ -271,9 +284,8 @@ class Expectation:
         self.category = category
         self.ordered = ordered or self.size == 0
         self.rules = rules
-        self._right: tuple[Call, ...] | None = None
-        self._plain = False
-        self._perfect: Verdict
+        # Calls that are right, whether they are plain, and their verdict: set at once, since threads share a grader.
+        self._right: tuple[tuple[Call, ...], bool, Verdict] | None = None
 
     @classmethod
     def of(cls, item: AnswerKey, rules: Rules = CANONICAL) -> Expectation:
@@ -292,8 +304,8 @@ class Expectation:
             calls: the calls in order; a tuple is compared fastest.
             evidence: whether to keep how each argument compared; the numbers do not depend on it.
         """
-        if self._right is not None and self._is_right(calls):
-            return self._perfect
+        if (known := self._right) is not None and _is_right(calls, known[0], plain=known[1]):
+            return known[2]
         size = len(calls)
         if not self.size:
             return self._nothing_expected(size)
@@ -311,30 +323,17 @@ class Expectation:
         matches = (CallMatch(0, 0, function, argument, arabic, tuple(found)),) if found is not None else ()
         return Verdict(function, argument, 1.0 if arabic is None else arabic, matches, 1, 1)
 
-    def _is_right(self, calls: Sequence[Call]) -> bool:
-        """Whether calls are those that were right before.
-
-        Python also calls 1 and true equal, and a caller's own objects may answer anything, so kinds are compared first.
-        """
-        right = self._right or ()
-        if self._plain:
-            return all(map(_is_plain, calls)) and calls == right
-        return len(calls) == len(right) and all(
-            call.function == one.function and call.error is None and is_identical(one.arguments, call.arguments)
-            for one, call in zip(right, calls, strict=True)
-        )
-
     def _learn(self, calls: Sequence[Call]) -> None:
         """Remember calls that were right in every respect, so that the same ones are recognised at sight.
 
         A copy of them, since a caller may change its own; what is not plain JSON is not remembered.
         """
         try:
-            self._right = tuple([Call(call.function, _copied(call.arguments, 0)) for call in calls])
+            right = tuple([Call(call.function, _copied(call.arguments, 0)) for call in calls])
         except TypeError:
             return
-        self._plain = all(map(_is_plain, calls))
-        self._perfect = Verdict(1.0, 1.0, 1.0, (), max(len(calls), 1), len(calls))
+        perfect = Verdict(1.0, 1.0, 1.0, (), max(len(calls), 1), len(calls))
+        self._right = right, all(map(_is_plain, calls)), perfect
 
     def pair(self, calls: Sequence[Call], *, evidence: bool = True) -> list[CallMatch]:
         """Every slot: by place, or by the best pairing where calls may come in any order (ruling 14)."""

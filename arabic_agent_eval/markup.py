@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _RAW = 2000  # characters of an unreadable attempt that are kept for showing
 _BRACKETS = frozenset("{[")
+_CLOSING = frozenset("}]")
 _NAMES = ("name", "function", "tool")
 _ARGUMENTS = ("arguments", "parameters", "args", "input")
 
@@ -52,6 +53,8 @@ def read_text(text: str, offered: Collection[str] = frozenset()) -> tuple[Call, 
     >>> read_text('<tool_call>{"name": "get_time", "arguments": {"city": "مكة"}}</tool_call>')
     (Call(function='get_time', arguments={'city': 'مكة'}, error=None, raw=None),)
     """
+    if (plain := _read_plain(text)) is not None:
+        return plain
     source = _Source(replace_surrogates(text))
     if source.text.lstrip()[:1] in _BRACKETS and (whole := source.decoded(0, len(source.text))):
         return tuple(_bare_calls(whole[0], offered))  # so that a text inside it may quote a tag
@@ -72,6 +75,23 @@ def read_text(text: str, offered: Collection[str] = frozenset()) -> tuple[Call, 
             marked = True
     prose.append((place, len(source.text)))
     return tuple(calls) if marked else tuple(_read_prose(source, prose, offered))
+
+
+_REST = re.compile(rf"(?:\s|{_STOP})*+\Z")
+_PLAIN_CALL = re.compile(r"\s*+<tool_call>\s*+(\{[^<]++)</tool_call>")
+
+
+def _read_plain(text: str) -> tuple[Call, ...] | None:
+    """The calls of a text that is nothing but calls in Hermes' tags, as most are; None for any other text."""
+    calls, place = [], 0
+    while found := _PLAIN_CALL.match(text, place):
+        try:
+            value = decode_any_depth(found[1])
+        except MalformedJSON:
+            return None
+        calls += _marked_calls(value)
+        place = found.end()
+    return tuple(calls) if calls and _REST.match(text, place) else None
 
 
 # --- JSON inside a text --------------------------------------------------------------------------------------
@@ -110,6 +130,12 @@ class _Source:
         """Objects and lists one after the other, each with its start, and the first place that was not read."""
         found: list[tuple[int, Any]] = []
         place, limit = _skip(markup.gap, self.text, start), -1
+        if self.text[place : place + 1] in _BRACKETS:
+            limit = _limit(markup.tags, self.text, place)
+            alone = self.text[place:limit].rstrip()
+            # Nearly always nothing but one value stands there; a second look at what else may is taken only once.
+            if alone[-1:] in _CLOSING and (value := self.decoded(place, place + len(alone))):
+                return [(place, value[0])], _skip(markup.gap, self.text, value[1])
         while self.text[place : place + 1] in _BRACKETS:
             limit = limit if limit >= place else _limit(markup.tags, self.text, place)
             value = self.value(place, limit)
@@ -162,6 +188,9 @@ def _named(name: str, arguments: str, raw: str) -> Call:
 
 def _parts(entry: dict[str, Any]) -> tuple[str | None, str | None, dict[str, Any]]:
     """The name of the tool, the key of its arguments, and the object that holds both."""
+    name = entry.get("name")
+    if type(name) is str and name and "arguments" in entry:  # as nearly all models write it
+        return name, "arguments", entry
     inner = entry.get("function")
     if isinstance(inner, dict) and not isinstance(entry.get("name"), str):
         entry = inner

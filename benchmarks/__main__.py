@@ -22,6 +22,7 @@ from arabic_agent_eval.items import ExpectedCall
 from arabic_agent_eval.scoring import score_function_call
 from arabic_agent_eval.tools import Call
 from benchmarks import straightforward, workload
+from benchmarks.rewards import rewards
 from benchmarks.running import running
 
 AAE = [sys.executable, "-m", "arabic_agent_eval"]
@@ -169,7 +170,7 @@ def main() -> None:
     count = 2_000 if options.smoke else 100_000
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        rows = functions(rounds) + files(folder, count, rounds)
+        rows = functions(rounds) + rewards(4 * rounds, 20) + files(folder, count, rounds)
         rows += jobs(folder, count, rounds) + jobs(folder, 4 * count, max(rounds // 2, 1))
         rows += memory(folder, *((1_000, 2_000) if options.smoke else (10_000, 1_000_000))) + startup(rounds)
         rows += running(200 if options.smoke else 10_000, USUAL)

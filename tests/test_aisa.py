@@ -42,7 +42,7 @@ def test_a_submission_is_graded(tmp_path, items):
     assert len(read(rows)) == 545
     for extra in (("--jobs", 2), ("--format", "auto")):
         assert aae(*options, *extra).out == found.out
-    assert aae("report", rows, "--json").graded == found.json
+    assert aae("report", rows, "--json").graded == {key: value for key, value in summary.items() if key != "aisa"}
 
 
 def test_the_right_answers_are_right(tmp_path, items):
@@ -58,6 +58,8 @@ def test_the_right_answers_are_right(tmp_path, items):
     found = aae("grade", "--items", items, "--replies", replies, "--json").json
 
     assert (found["overall"], found["exact_match"], found["lost"]) == (1.0, 1.0, {})
+    assert (found["aisa"]["track_a"], found["aisa"]["argument_match_as_written"]) == (1.0, 1.0)
+    assert found["aisa"]["gap"] == {"tool_accuracy": 0.0, "argument_match": 0.0}
 
 
 def test_the_terminal_report_of_a_submission(items):
@@ -68,3 +70,18 @@ def test_the_terminal_report_of_a_submission(items):
     assert "Right function in 543 of 545 answers" in found.out
     for word in ("msa", "gulf", "egyptian", "levantine", "maghrebi", "Where the points went", "Signature"):
         assert word in found.out
+    assert "AISA-ArabicFC: the shared task's own figures" in found.out
+    assert "Track A 0.8977; argument match as written 0.8280." in found.out
+
+
+def test_the_figures_of_the_task(items):
+    """The submission has the right name 543 times of 545 and the right arguments 416 times of 500."""
+    found = aae("grade", "--items", items, "--replies", AISA / "submission.jsonl", "--json").json["aisa"]
+
+    assert (found["n"], found["positives"], found["missing"]) == (545, 500, 0)
+    assert (found["tool_accuracy"], found["argument_match"]) == (543 / 545, 416 / 500)
+    assert found["argument_match_as_written"] == 414 / 500
+    assert found["track_a"] == pytest.approx(0.4 * 543 / 545 + 0.6 * 416 / 500)
+    assert list(found["dialects"]) == ["msa", "gulf", "egyptian", "levantine", "maghrebi"]
+    assert [one["n"] for one in found["dialects"].values()] == [323, 75, 66, 75, 6]
+    assert found["gap"]["argument_match"] == pytest.approx(252 / 289 - 47 / 66)

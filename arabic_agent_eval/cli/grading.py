@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,17 +12,22 @@ from arabic_agent_eval.cli import steps
 from arabic_agent_eval.cli.guard import guarded
 from arabic_agent_eval.cli.options import (
     CategoriesOption,
+    Engine,
+    EngineOption,
     FailUnder,
     FailuresOption,
     FormatOption,
     HtmlOption,
     ItemsOption,
+    JobsOption,
     JsonOption,
     JUnitOption,
     LanguageOption,
     Layout,
     PageLanguage,
+    RayAddressOption,
     RepliesOption,
+    RowsOption,
     RuleName,
     RulesOption,
 )
@@ -36,35 +41,44 @@ def grade(
     replies: RepliesOption,
     rules: RulesOption = RuleName.CANONICAL,
     format: FormatOption = "auto",  # noqa: A002 - the option's name
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes to grade with.")] = 1,
+    jobs: JobsOption = None,
+    engine: EngineOption = Engine.LOCAL,
+    ray_address: RayAddressOption = None,
     no_causes: Annotated[bool, typer.Option("--no-causes", help="Do not explain lost points: faster.")] = False,
     categories: CategoriesOption = None,
     allow_unknown: Annotated[bool, typer.Option("--allow-unknown", help="Leave out replies to unknown items.")] = False,
     as_json: JsonOption = False,
-    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write graded rows (JSONL).")] = None,
+    out: RowsOption = None,
     fail_under: FailUnder = None,
 ) -> None:
     """Grade answers that exist already."""
+    from arabic_agent_eval.aisa import figures_of
     from arabic_agent_eval.batch import grade_file
+    from arabic_agent_eval.cli.scaling import grade_on_ray
     from arabic_agent_eval.rules import RULES
     from arabic_agent_eval.summary import summarize
 
     steps.keep_apart(out, items, replies, categories)
     gc.disable()  # nothing that grading makes has cycles, and the process ends with the command
     item_set, declared = steps.items(items, checked=False), steps.declared(categories, items=items)
-    with steps.replies(replies) as path, steps.progress() as progress:
-        batch = grade_file(
-            item_set,
-            path,
-            rules=RULES[rules],
-            format=format,
-            jobs=jobs,
-            causes=not no_causes,
-            out=out,
-            allow_unknown=allow_unknown,
-            categories=declared,
-            progress=progress,
-        )
+    ways: dict[str, Any] = {
+        "rules": RULES[rules],
+        "format": format,
+        "causes": not no_causes,
+        "out": out,
+        "allow_unknown": allow_unknown,
+        "categories": declared,
+    }
+    if ray_address is not None and engine is not Engine.RAY:
+        raise UsageError("--ray-address needs --engine ray.")
+    task = None
+    with steps.progress() as progress:
+        if engine is Engine.RAY:
+            batch = grade_on_ray(item_set, replies, **ways, address=ray_address, workers=jobs, progress=progress)
+        else:
+            with steps.replies(replies) as path:
+                batch = grade_file(item_set, path, **ways, jobs=jobs or 1, progress=progress)
+                task = figures_of(item_set, path, format)
     summary = summarize(
         batch.tally,
         due=batch.due,
@@ -74,7 +88,7 @@ def grade(
         causes=not no_causes,
     )
     steps.notes(batch, out)
-    steps.show(summary, as_json=as_json)
+    steps.show(summary, as_json=as_json, task=task)
     steps.finish(summary, fail_under)
 
 

@@ -16,6 +16,13 @@ class RuleName(StrEnum):
     V0_1 = "v0.1"
 
 
+class Engine(StrEnum):
+    """What grades: processes of this machine, or workers of Ray."""
+
+    LOCAL = "local"
+    RAY = "ray"
+
+
 class Layout(StrEnum):
     """How a report is laid out."""
 
@@ -45,6 +52,20 @@ RepliesOption = Annotated[
 RulesOption = Annotated[RuleName, typer.Option("--rules", help="The rule set.")]
 FormatOption = Annotated[
     str, typer.Option("--format", help="auto, calls, tool_calls, response, text or submission: where the calls are.")
+]
+JobsOption = Annotated[
+    int | None,
+    typer.Option("--jobs", "-j", min=1, help="Processes to grade with; by default 1, with Ray one a processor."),
+]
+EngineOption = Annotated[
+    Engine, typer.Option("--engine", help="With ray, --replies may be a folder, and Parquet, of any size.")
+]
+RayAddressOption = Annotated[
+    str | None, typer.Option("--ray-address", metavar="ADDRESS", help="A cluster for --engine ray; without it, this machine.")
+]
+RowsOption = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="FILE|DIR", help="Write graded rows: JSONL; with Ray a folder of Parquet."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 CategoriesOption = Annotated[

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from arabic_agent_eval.aisa import Figures
     from arabic_agent_eval.batch import GradedBatch, Progress
     from arabic_agent_eval.cli.options import Layout
     from arabic_agent_eval.items import Category, ItemSet
@@ -130,16 +131,20 @@ def progress() -> Iterator[Progress | None]:
         yield tell
 
 
-def show(summary: Summary, *, as_json: bool) -> None:
-    """Write a summary to stdout, as JSON or as tables."""
+def show(summary: Summary, *, as_json: bool, task: Figures | None = None) -> None:
+    """Write a summary to stdout, as JSON or as tables; after it what a shared task says of its submission."""
     if as_json:
         from arabic_agent_eval.summary import summary_json
 
-        write(summary_json(summary) + b"\n")
+        write(summary_json(summary, None if task is None else {"aisa": task}) + b"\n")
     else:
         from arabic_agent_eval.reports.terminal import print_summary
 
-        print_summary(summary, console())
+        print_summary(summary, out := console())
+        if task is not None:
+            from arabic_agent_eval.reports.aisa import print_aisa
+
+            print_aisa(task, out)
 
 
 def show_results(results: Results, layout: Layout, *, as_json: bool, title: str = "") -> None:

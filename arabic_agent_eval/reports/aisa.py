@@ -33,7 +33,6 @@ def print_aisa(figures: Figures, console: Console) -> None:
     table.add_row("gap", "", "", number(figures.gap.tool_accuracy), number(figures.gap.argument_match))
     console.print(table)
     missing = f"; {figures.missing:,} items have no answer and count as wrong" if figures.missing else ""
-    console.print(
-        f"Track A {number(figures.track_a)}; argument match as written {number(figures.argument_match_as_written)}{missing}.\n"
-        "The task's evaluation also takes names for each other by a table of its own, so its argument match may be higher."
-    )
+    written = number(figures.argument_match_as_written)
+    console.print(f"Track A {number(figures.track_a)}; argument match as written {written}{missing}.")
+    console.print("The task's evaluation also takes some names for each other; its argument match may be higher.")
