@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from arabic_agent_eval.brackets import partner, spans
 from arabic_agent_eval.strictjson import MalformedJSON, decode_any_depth, replace_surrogates
 from arabic_agent_eval.tools import Call, read_arguments
 
@@ -38,8 +38,6 @@ _STOP = (
 )
 _STOPS = re.compile(_STOP)
 _END = re.compile(rf"\s*+(?:\Z|{_STOP})")
-# A line end breaks a string, because strict JSON has none inside: one stray quote cannot swallow what follows it.
-_MARK = re.compile(r'[{}\[\]]|"(?:[^"\\\n]++|\\.)*+(")?')
 
 
 def read_text(text: str, offered: Collection[str] = frozenset()) -> tuple[Call, ...]:
@@ -110,10 +108,10 @@ class _Source:
 
     def value(self, start: int, limit: int) -> tuple[Any, int] | None:
         """The JSON object or list that starts there, and where it ends; None when there is none."""
-        end = _partner(self.text, start, limit)
+        end = partner(self.text, start, limit)
         if end is not None or limit == len(self.text) or not self._look_far:
             return self.decoded(start, end)
-        found = self.decoded(start, _partner(self.text, start, len(self.text)))
+        found = self.decoded(start, partner(self.text, start, len(self.text)))
         self._look_far = found is not None
         return found
 
@@ -144,20 +142,6 @@ class _Source:
             found.append((place, value[0]))
             place = _skip(markup.gap, self.text, value[1])
         return found, place
-
-
-def _partner(text: str, start: int, limit: int) -> int | None:
-    """Where the bracket that stands at ``start`` is closed, strings left aside; None when it is not."""
-    depth = 0
-    for mark in _MARK.finditer(text, start, limit):
-        char = text[mark.start()]
-        if char in "{[":
-            depth += 1
-        elif char in "}]":
-            depth -= 1
-            if not depth:
-                return mark.end()
-    return None
 
 
 def _skip(gap: re.Pattern[str], text: str, start: int) -> int:
@@ -416,14 +400,13 @@ def _gemma_json(token: re.Match[str]) -> str:
 
 _FENCE = re.compile(r"^[ \t]*+```++[ \t]*+([^\s`{\[]*+)", re.MULTILINE)
 _DATA_FENCES = frozenset({"", "json", "jsonc", "text", "tool_call", "tool_calls", "function_call"})
-_CANDIDATE = re.compile(r'\{[ \t\r\n]*+"|\[[ \t\r\n]*+\{')
 
 
 def _read_prose(source: _Source, ranges: list[tuple[int, int]], offered: Collection[str]) -> Iterator[Call]:
     text = source.text
     for start, end in ranges:
         for shown in _outside_code(text, start, end):
-            for span in _spans(text, *shown):
+            for span in spans(text, *shown):
                 if found := source.decoded(*span):
                     yield from _bare_calls(found[0], offered)
 
@@ -440,45 +423,6 @@ def _outside_code(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
             place = fence.end()
     if not is_code:
         yield place, end
-
-
-def _spans(text: str, start: int, limit: int) -> Iterator[tuple[int, int]]:
-    """The largest balanced objects and lists, in one pass; a bracket that is never closed is passed over."""
-    place = start
-    while opener := _CANDIDATE.search(text, place, limit):
-        spans, place = _balanced(text, opener.start(), limit)
-        yield from spans
-
-
-def _balanced(text: str, start: int, limit: int) -> tuple[list[tuple[int, int]], int]:
-    """The span of the bracket at ``start``, or, when it is not closed, those inside it that are not its data."""
-    opened: list[int] = []
-    closed: list[tuple[int, int]] = []
-    after_string, data_depth = -1, sys.maxsize
-    for mark in _MARK.finditer(text, start, limit):
-        place, char = mark.start(), text[mark.start()]
-        if char == '"':
-            if mark[1] is None:
-                return closed, mark.end()
-            after_string = mark.end()
-            continue
-        if char in "{[":
-            # The value of a key belongs to its object: if that is broken, so is the value.
-            if after_string >= 0 and text[after_string:place].strip() == ":":
-                data_depth = min(data_depth, len(opened))
-            opened.append(place)
-        else:
-            first = opened.pop()
-            while closed and closed[-1][0] > first:
-                closed.pop()
-            if len(opened) < data_depth:
-                closed.append((first, mark.end()))
-            if not opened:
-                return closed, mark.end()
-            if len(opened) == data_depth:
-                data_depth = sys.maxsize
-        after_string = -1
-    return closed, limit
 
 
 def _bare_calls(value: Any, offered: Collection[str]) -> Iterator[Call]:
