@@ -19,6 +19,7 @@ import pyarrow.parquet as pq  # noqa: E402
 
 from arabic_agent_eval.bundled import find_items  # noqa: E402
 from arabic_agent_eval.items import ItemSet  # noqa: E402
+from benchmarks.scale import WORKER, processes_under  # noqa: E402
 from benchmarks.workload import write_epochs  # noqa: E402
 from tests.integrations.test_arrow import as_text  # noqa: E402
 from tests.integrations.test_counts import SAMPLE, mixed  # noqa: E402
@@ -150,16 +151,7 @@ def test_a_failing_block_does_not_lose_the_rest(cluster, tmp_path):
 
 def workers_of(command: subprocess.Popen[bytes]) -> list[int]:
     """The workers that a command of ours has under it, by what they call themselves."""
-    import psutil
-
-    found = []
-    for process in psutil.Process(command.pid).children(recursive=True):
-        try:
-            if " ".join(process.cmdline()).startswith("ray::MapWorker"):
-                found.append(process.pid)
-        except psutil.Error:
-            continue
-    return found
+    return [pid for pid, line in processes_under(command.pid) if line.startswith(WORKER)]
 
 
 def interrupted(command: list[str], out: Path, harm) -> bytes:
