@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from arabic_agent_eval.text import normalize_arabic
-from authoring.sources import CATEGORIES, DIALECTS, SHORT, TRACKS, Fault, Rows, intents, lines, singles
+from authoring.sources import CATEGORIES, DIALECTS, SHORT, TRACKS, Rows, Sources
 
 _WORD: Final = re.compile(r"[^\s«»\"'،,؛;:؟?!.()]+")
 _ITEM: Final = (
@@ -20,21 +20,21 @@ CANARY: Final = "arabic-agent-eval canary 7f0c6f1e-5d0b-4c53-9f0e-2b6f8f6a41d9: 
 """Stands in the card and the notes of the first item: a model that can continue it has seen the set."""
 
 
-def core() -> Rows:
+def core(sources: Sources) -> Rows:
     """The Arabic items of the six categories: parallel ones by dialect, then the single ones."""
-    found = [*_parallel(intents(CATEGORIES), CATEGORIES), *_alone()]
+    found = [*_parallel(sources, CATEGORIES), *_alone(sources)]
     found.sort(key=lambda row: (CATEGORIES.index(row["category"]), row["intent"] is None))
     return _marked(found)
 
 
-def tracks() -> Rows:
+def tracks(sources: Sources) -> Rows:
     """The items of the tracks that enter no overall score."""
-    return _marked(list(_parallel(intents(TRACKS), TRACKS)))
+    return _marked(list(_parallel(sources, TRACKS)))
 
 
-def english() -> Rows:
+def english(sources: Sources) -> Rows:
     """The same requests in English: controls for the cost of speaking Arabic."""
-    return _marked([_control(intent) for intent in intents(CATEGORIES)])
+    return _marked([control(intent) for intent in sources.of(CATEGORIES)])
 
 
 def _marked(rows: Rows) -> Rows:
@@ -42,16 +42,10 @@ def _marked(rows: Rows) -> Rows:
     return [_ordered(row) for row in rows]
 
 
-def _parallel(found: Rows, categories: tuple[str, ...]) -> Iterator[dict[str, Any]]:
-    spoken = {dialect: lines(dialect) for dialect in DIALECTS}
-    for intent in found:
-        if intent["category"] not in categories:
-            raise Fault(f"intent {intent['intent']}: category {intent['category']!r} is not of its file.")
+def _parallel(sources: Sources, categories: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+    for intent in sources.of(categories):
         for dialect, language in DIALECTS.items():
-            line = spoken[dialect].get(intent["intent"])
-            if line is None:
-                raise Fault(f"authoring/core/lines/{dialect} has no line for {intent['intent']!r}; write one.")
-            line = {"instruction": line} if isinstance(line, str) else line
+            line = sources.lines[dialect][intent["intent"]]
             row = _shared(intent) | {"dialect": dialect, "language": line.get("language", language)}
             row |= {"id": f"{intent['intent']}.{SHORT[dialect]}", "instruction": line["instruction"]}
             if "messages" in line:
@@ -65,22 +59,20 @@ def _shared(intent: dict[str, Any]) -> dict[str, Any]:
     return copy.deepcopy({name: intent[name] for name in _ITEM if name in intent})
 
 
-def _alone() -> Iterator[dict[str, Any]]:
+def _alone(sources: Sources) -> Iterator[dict[str, Any]]:
     for dialect, language in DIALECTS.items():
-        for row in singles(dialect):
+        for row in sources.singles[dialect]:
             made = {"language": language, "dialect": dialect} | copy.deepcopy(row) | {"intent": None}
             _accept_as_typed(made)
             yield made
 
 
-def _control(intent: dict[str, Any]) -> dict[str, Any]:
+def control(intent: dict[str, Any]) -> dict[str, Any]:
     """The English request: values that the user names are in English, and the Arabic ones are right as well."""
-    given = intent.get("en") or {}
-    if not given.get("instruction"):
-        raise Fault(f"intent {intent['intent']}: 'en' has no instruction.")
+    given = intent["en"]
     row = _shared(intent) | {"dialect": "english", "language": "en", "id": f"{intent['intent']}.en"}
     row["instruction"] = given["instruction"]
-    values: dict[str, str] = given.get("values") or {}
+    values: dict[str, str] = given["values"]
     for call in row["expected_calls"]:
         for name, value in call["arguments"].items():
             changed = _replaced(value, values)

@@ -15,9 +15,13 @@ from arabic_agent_eval.items import CATEGORIES, DIALECTS, ItemSet, read_categori
 from arabic_agent_eval.scoring import evaluate_reply
 from arabic_agent_eval.text import has_arabic
 from arabic_agent_eval.tools import Toolbox
+from authoring.__main__ import main
 from authoring.assembly import CANARY, core, english, tracks
 from authoring.card import filled
 from authoring.players import PLAYERS
+from authoring.rules import OFFERED, STEPS, WITHOUT_RESULTS
+from authoring.shapes import read_sources
+from authoring.sources import Files
 from tests.test_cli import aae
 
 NAMES = ("core", "core-en", "core-tracks")
@@ -32,7 +36,12 @@ PARALLEL = {item.intent for item in CORE.values() if item.intent is not None}
 def test_the_files_are_what_was_written(name, make):
     """The bundled items are those that the sources make, line by line."""
     held = find_items(name).read_text(encoding="utf-8").splitlines()
-    assert held == [json.dumps(row, ensure_ascii=False) for row in make()]
+    assert held == [json.dumps(row, ensure_ascii=False) for row in make(read_sources(Files()))]
+
+
+def test_the_sources_have_no_fault(capsys):
+    """``python -m authoring check`` finds nothing: no fault of shape, content or the whole set."""
+    assert main(["check"]) == 0, capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -76,13 +85,6 @@ def test_parallel_intents():
         assert len(alike) == 1, intent
 
 
-def test_no_two_lines_are_equal():
-    """No instruction stands twice, in any dialect."""
-    for name, items in SETS.items():
-        said = Counter(item.instruction for item in items.values())
-        assert [line for line, times in said.items() if times > 1] == [], name
-
-
 def test_tools():
     """Forty tools or more, ASCII names and keys, described in Arabic and English, each needed by some item."""
     assert len(TOOLS) >= 40
@@ -103,14 +105,24 @@ def test_categories_have_substance():
     for item in CORE.values():
         calls = item.expected_calls
         if item.category == "multi_step":
-            assert 2 <= len(calls) <= 5, item.id
+            assert STEPS[0] <= len(calls) <= STEPS[1], item.id
         if item.category == "tool_selection":
-            assert 8 <= len(item.available_functions) <= 15, item.id
+            assert OFFERED[0] <= len(item.available_functions) <= OFFERED[1], item.id
         if item.category == "error_recovery":
             assert "error" in calls[0].result, item.id
             assert item.error_response == calls[0].result, item.id
-        if len(calls) > 1:
-            assert all("result" in json.loads(json.dumps({"result": None})) for _ in calls)
+
+
+def test_calls_of_conversations_have_results():
+    """Each of several calls, and every call of a recovery, has a result in the file, but for what was published so."""
+    rows = [json.loads(line) for line in find_items("core").read_text(encoding="utf-8").splitlines()]
+    without = {
+        row["id"]
+        for row in rows
+        if len(row["expected_calls"]) > 1 or row["category"] == "error_recovery"
+        if any("result" not in call for call in row["expected_calls"])
+    }
+    assert without == WITHOUT_RESULTS
 
 
 def test_english_controls():
@@ -140,7 +152,7 @@ def test_the_card():
     card = (FOLDER / "README.md").read_text(encoding="utf-8")
     assert "CC-BY-4.0" in card
     assert "reviewed by none but language models" in card
-    assert filled(card) == card
+    assert filled(card, Files()) == card
 
 
 @pytest.mark.parametrize("name", NAMES)
