@@ -15,8 +15,6 @@ STEPS: Final = (2, 5)
 """How many calls an item of ``multi_step`` has."""
 OFFERED: Final = (8, 15)
 """How many tools an item of ``tool_selection`` offers."""
-WITHOUT_RESULTS: Final = frozenset({"sg_savings_circle.mag"})
-"""Items with several calls that were published without results: giving them some would change the set."""
 
 _DATE: Final = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _MOMENT: Final = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2})?(Z|[+-]\d{2}:\d{2})", re.ASCII)
@@ -47,13 +45,13 @@ def check_intents(rows: Rows, path: str, tools: Toolbox, report: Report) -> None
 
 
 def _facts(row: dict[str, Any], name: str, said: str, tools: Toolbox) -> Iterator[_Fact]:
-    yield from _calls(row, name)
+    yield from _calls(row)
     yield from _offer(row)
     yield from _now(row)
     yield from _dates(row, said, tools)
 
 
-def _calls(row: dict[str, Any], name: str) -> Iterator[_Fact]:
+def _calls(row: dict[str, Any]) -> Iterator[_Fact]:
     category, calls = row["category"], row["expected_calls"]
     if category == "no_call" and calls:
         yield "expected_calls", "no call is right in no_call: write [], or move the intent to another category."
@@ -62,7 +60,7 @@ def _calls(row: dict[str, Any], name: str) -> Iterator[_Fact]:
     least, most = STEPS
     if category == "multi_step" and calls and not least <= len(calls) <= most:
         yield "expected_calls", f"multi_step has {least} to {most} calls and here are {len(calls)}: add or remove some."
-    if (len(calls) > 1 or category == "error_recovery") and name not in WITHOUT_RESULTS:
+    if len(calls) > 1 or category == "error_recovery":
         for number, call in enumerate(calls):
             if "result" not in call:
                 why = "of several" if len(calls) > 1 else "of error_recovery"

@@ -61,7 +61,8 @@ EngineOption = Annotated[
     Engine, typer.Option("--engine", help="With ray, --replies may be a folder, and Parquet, of any size.")
 ]
 RayAddressOption = Annotated[
-    str | None, typer.Option("--ray-address", metavar="ADDRESS", help="A cluster for --engine ray; without it, this machine.")
+    str | None,
+    typer.Option("--ray-address", metavar="ADDRESS", help="A cluster for --engine ray; without it, this machine."),
 ]
 RowsOption = Annotated[
     Path | None,

@@ -266,7 +266,7 @@ class BlockGrader:
         try:
             with collector_paused():
                 part, batches = self._read(block)
-            return write_counts(part), b"" if self._columns is None else parquet_of(batches, block.name)
+                return write_counts(part), b"" if self._columns is None else parquet_of(batches, block.name)
         except Twice as twice:
             raise answered_twice(twice, [(block, row) for row in rows_of(block, twice)]) from None
         except DataError as error:

@@ -16,7 +16,7 @@ from tests.test_docs import blocks
 
 pytest.importorskip("pyarrow", reason="blocks need the extra 'arrow'")
 
-from arabic_agent_eval.integrations.blocks import BlockGrader, Task, blocks_of, prepare  # noqa: E402
+from arabic_agent_eval.integrations.blocks import BlockGrader, Task, blocks_of, prepare
 
 PAGE = DOCS / "integrations" / "arrow.md"
 
