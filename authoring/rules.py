@@ -44,7 +44,7 @@ def check_intents(rows: Rows, path: str, tools: Toolbox, report: Report) -> None
             report.add(path, row["intent"], field, sentence)
 
 
-def _facts(row: dict[str, Any], name: str, said: str, tools: Toolbox) -> Iterator[_Fact]:
+def _facts(row: dict[str, Any], said: str, tools: Toolbox) -> Iterator[_Fact]:
     yield from _calls(row)
     yield from _offer(row)
     yield from _now(row)
