@@ -31,7 +31,7 @@ def check_content(sources: Sources, files: Files, report: Report) -> None:
         path = files.shown(files.singles(dialect))
         for row in rows:
             turns = [row["instruction"], *(turn["content"] for turn in row.get("messages", ()))]
-            for field, sentence in _facts(row, row["id"], "\n".join(turns), sources.tools):
+            for field, sentence in _facts(row, "\n".join(turns), sources.tools):
                 report.add(path, row["id"], field, sentence)
     _equal_lines(sources, files, report)
 
@@ -39,7 +39,7 @@ def check_content(sources: Sources, files: Files, report: Report) -> None:
 def check_intents(rows: Rows, path: str, tools: Toolbox, report: Report) -> None:
     """All that can be seen of intents before there are lines."""
     for row in rows:
-        facts = [*_facts(row, row["intent"], row["meaning"], tools), *_english(row)]
+        facts = [*_facts(row, row["meaning"], tools), *_english(row)]
         for field, sentence in facts:
             report.add(path, row["intent"], field, sentence)
 
