@@ -347,11 +347,12 @@ def test_hostile_names():
 
 
 @pytest.mark.skipif(not PUBLISHED.is_dir(), reason="the shared data is not here")
-def test_the_published_runs(tmp_path):
+def test_the_published_runs(tmp_path, monkeypatch):
     """The published runs compare at once, one of them is worse beyond chance, and the page shows two as they are."""
+    monkeypatch.chdir(tmp_path)  # the tables break long paths
     rows = []
     for name in RUNS:
-        rows.append(tmp_path / f"{name}.jsonl")
+        rows.append(Path(f"{name}.jsonl"))
         options = ("--items", PUBLISHED / "items.jsonl", "--replies", PUBLISHED / "runs" / f"{name}.json")
         aae("grade", *options, "--out", rows[-1])
 
@@ -363,7 +364,7 @@ def test_the_published_runs(tmp_path):
     assert "gpt-5.4.jsonl is worse" in found.err
     pair = aae("compare", *(rows[RUNS.index(name)] for name in ("glm-5.1", "qwen3.6-plus"))).out
     [(_, shown)] = blocks(DOCS / "comparing.md", "text")
-    lines = {" ".join(line.split()).replace(str(tmp_path) + "/", "") for line in pair.splitlines()}
+    lines = {" ".join(line.split()) for line in pair.splitlines()}
     assert [line for line in shown.splitlines() if line != MORE and " ".join(line.split()) not in lines] == []
 
 
