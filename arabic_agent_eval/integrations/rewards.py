@@ -24,14 +24,12 @@ from arabic_agent_eval.bundled import find_items
 from arabic_agent_eval.errors import DataError, UsageError
 from arabic_agent_eval.files import json_type
 from arabic_agent_eval.formats import Reply, read_calls, words_of
+from arabic_agent_eval.integrations.handover import DEFAULT_CATEGORY
 from arabic_agent_eval.items import Item, ItemSet, item_from_row
 from arabic_agent_eval.rules import CANONICAL, Rules
 from arabic_agent_eval.scoring import Grader, Score
 from arabic_agent_eval.strictjson import MalformedJSON, decode
 from arabic_agent_eval.tools import Call
-
-DEFAULT_CATEGORY = "simple_function_calling"
-"""The category of a row that names none; its weights are the standard ones."""
 
 _LOGGED = ("function_selection", "argument_accuracy", "arabic_preservation")
 _FIELDS = ("category", "ordered", "available_functions", "tools")
@@ -242,7 +240,7 @@ def _read_items(items: str | Path | Iterable[Item] | ItemSet | None) -> ItemSet 
 def _compile_item(items: ItemSet | None, rules: Rules, item_id: str) -> Grader:
     if items is None or item_id not in items:
         raise DataError(f"there is no item {item_id!r} among those that were named.", field="item_id")
-    return _primed(Grader(items[item_id], rules))
+    return Grader(items[item_id], rules)
 
 
 def _compile_row(
@@ -264,7 +262,7 @@ def _compile_row(
         what = f"the right calls must be a list, not {json_type(calls)}."
         raise DataError(what, field="expected_calls", remedy=_REMEDY)
     row["expected_calls"] = [_right_call(call, place) for place, call in enumerate(calls)]
-    return _primed(Grader(item_from_row(row), rules))
+    return Grader(item_from_row(row), rules)
 
 
 def _right_call(entry: Any, place: int) -> dict[str, Any]:
@@ -275,13 +273,6 @@ def _right_call(entry: Any, place: int) -> dict[str, Any]:
     # A table pads what a row does not use with nulls.
     accept = {name: values for name, values in (entry.get("accept") or {}).items() if values is not None}
     return {"function": call.function, "arguments": call.arguments, "accept": accept or None}
-
-
-def _primed(grader: Grader) -> Grader:
-    """A grader that has met the right answer, which it remembers: threads then share one that changes no more."""
-    right = [Call(call.function, call.arguments) for call in grader.item.expected_calls]
-    grader.evaluate(Reply(grader.item.id, "calls", right), causes=False)
-    return grader
 
 
 def _plain(value: Any) -> Any:

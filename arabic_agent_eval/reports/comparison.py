@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rich.box import SIMPLE
-from rich.table import Table
 from rich.text import Text
 
 from arabic_agent_eval.comparison import VERDICTS, headline
 from arabic_agent_eval.reports.markdown import plain, table
-from arabic_agent_eval.reports.terminal import safe
+from arabic_agent_eval.reports.terminal import safe, table_of
 from arabic_agent_eval.tables import number, probability, signed, signed_interval
 
 if TYPE_CHECKING:
@@ -117,7 +115,7 @@ def print_comparisons(comparisons: Sequence[Comparison], console: Console) -> No
 
 
 def _print_sides(comparisons: Sequence[Comparison], console: Console) -> None:
-    made = _table(["", "run", "score", "judged", "from"], left={"", "run", "from"})
+    made = table_of(["", "run", "score", "judged", "from"], left={"", "run", "from"})
     for name, side, score in _sides(comparisons):
         cells = [Text(safe(text, console)) for text in (side.name, side.path)]
         made.add_row(name, cells[0], number(score), f"{side.judged:,}", cells[1])
@@ -131,28 +129,20 @@ def _print_comparison(comparison: Comparison, name: str, console: Console, *, al
     for line in [*details(comparison, name), *comparison.notes]:
         console.print(Text(safe(line, console)), soft_wrap=True)
     for title, groups in (("Category", comparison.categories), ("Dialect", comparison.dialects)):
-        made = _table([title, *_heads(name, wide=wide)], left={title, f"{name} is"})
+        made = table_of([title, *_heads(name, wide=wide)], left={title, f"{name} is"})
         for group, found in groups.items():
             *cells, verdict = _row(found, wide=wide)
             style = _STYLES[found.verdict].removeprefix("bold ")
             made.add_row(Text(safe(group, console)), *cells, Text(verdict, style=style))
         console.print(made)
     for title, changes in _lists(comparison, name):
-        made = _table([title, "category", "dialect", "A", name, f"{name} − A"], left={title, "category", "dialect"})
+        made = table_of(
+            [title, "category", "dialect", "A", name, f"{name} − A"], left={title, "category", "dialect"}, fold=False
+        )
         for one in changes:
             words = [Text(safe(text, console)) for text in (one.item_id, one.category, one.dialect or "–")]
             made.add_row(*words, number(one.a), number(one.b), signed(one.difference))
         console.print(made)
-
-
-def _table(heads: Sequence[str], left: set[str]) -> Table:
-    made = Table(box=SIMPLE, pad_edge=False, header_style="bold")
-    for head in heads:
-        if head in left:
-            made.add_column(head, overflow="fold")
-        else:
-            made.add_column(head, justify="right", no_wrap=True)
-    return made
 
 
 # --- Markdown ------------------------------------------------------------------------------------------------

@@ -7,13 +7,11 @@ import io
 from typing import TYPE_CHECKING, Final
 
 import msgspec
-from rich.box import SIMPLE
-from rich.table import Table
 from rich.text import Text
 
 from arabic_agent_eval.leaderboard import RANK_MEANS
 from arabic_agent_eval.reports.markdown import plain, table
-from arabic_agent_eval.reports.terminal import safe
+from arabic_agent_eval.reports.terminal import safe, table_of
 from arabic_agent_eval.tables import interval, number, signed, signed_interval
 from arabic_agent_eval.text import name_invisible
 
@@ -75,9 +73,13 @@ def _gap(entry: Entry, word: Callable[[str], str]) -> list[str]:
 
 def print_leaderboard(found: Leaderboard, console: Console) -> None:
     """Print the models by rank, then their categories, then their dialects."""
-    first = _table(_HEADS, left={"model", "from"})
-    by_category = _table(["model", *(_folded(safe(name, console)) for name in found.categories)], left={"model"})
-    by_dialect = _table(["model", *(safe(name, console) for name in found.dialects), *_GAP_HEADS], left={"model"})
+    first = table_of(_HEADS, left={"model", "from"}, fold=True)
+    by_category = table_of(
+        ["model", *(_folded(safe(name, console)) for name in found.categories)], left={"model"}, fold=True
+    )
+    by_dialect = table_of(
+        ["model", *(safe(name, console) for name in found.dialects), *_GAP_HEADS], left={"model"}, fold=True
+    )
     for entry in found.entries:
         name = Text(safe(entry.name, console))
         first.add_row(_rank(entry), name, *_cells(entry, found.items), Text(safe(entry.path, console)))
@@ -94,16 +96,6 @@ def print_leaderboard(found: Leaderboard, console: Console) -> None:
 def _folded(name: str) -> str:
     """A name of a category in as many lines as it has words: six of them fit beside each other."""
     return name.replace("_", "\n")
-
-
-def _table(heads: Sequence[str], left: set[str]) -> Table:
-    made = Table(box=SIMPLE, pad_edge=False, header_style="bold")
-    for head in heads:
-        if head in left:
-            made.add_column(head, overflow="fold")
-        else:
-            made.add_column(Text(head), justify="right", overflow="fold")
-    return made
 
 
 # --- Markdown ------------------------------------------------------------------------------------------------

@@ -42,6 +42,17 @@ def safe(text: str, console: Console) -> str:
     return shown
 
 
+def table_of(heads: Sequence[str], left: set[str], *, fold: bool = False) -> Table:
+    """An empty table: words on the left, numbers on the right, which break where they must or not at all."""
+    made = Table(box=SIMPLE, pad_edge=False, header_style="bold")
+    for head in heads:
+        if head in left:
+            made.add_column(head, overflow="fold")
+        else:
+            made.add_column(Text(head), justify="right", no_wrap=not fold, overflow="fold" if fold else "ellipsis")
+    return made
+
+
 def print_summary(summary: Summary, console: Console, known: Uncertainty | None = None) -> None:
     """Print the score, the groups, and where the points went; with how far that can be trusted, where it is known."""
     _print_head(summary, console, known)
