@@ -395,6 +395,18 @@ def test_controls_are_matched_by_intent(tmp_path):
     }  # fmt: skip
 
 
+def test_several_controls_count_with_their_mean(tmp_path):
+    """Two controls of one intent stand for it with the mean of both, whatever their order."""
+    spoken = [item("trip-msa", "multi_step", "msa", [("f", {"place": "جدة", "day": "غدا"})], intent="trip")]
+    control = [
+        item(f"trip-{n}", "multi_step", "english", [("f", {"place": "جدة", "day": "غدا"})], intent="trip") for n in "ab"
+    ]
+    a = rows_of(tmp_path, "arabic", [RIGHT], spoken)
+    for name, answers in (("first", [RIGHT, WRONG]), ("second", [WRONG, RIGHT])):
+        done = aae("compare", a, rows_of(tmp_path, name, answers, control), "--by-intent", "--json")
+        assert json.loads(done.out)["comparisons"][0]["overall"]["difference"] == -0.5
+
+
 def test_what_cannot_be_matched_by_intent(tmp_path, pair):
     """Sets without a common intent, and answers side by side, are refused with a sentence."""
     apart = rows_of(tmp_path, "apart", [RIGHT], [item("x", "multi_step", "msa", [("f", {})], intent="unheard")])
