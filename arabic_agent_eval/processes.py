@@ -30,6 +30,8 @@ _Found = tuple[_Outcome | None, list[str]]
 _grader: RangeGrader | None = None
 _Windows = tuple[Path, str, int, Path, int, Options]
 _windows: _Windows | None = None
+_ending: list[threading.Thread] = []
+"""Threads that wait for the processes of an earlier file to end."""
 
 
 def _prepare_process() -> None:
@@ -113,7 +115,18 @@ def _grade_with_all(items: ItemSet, replies: Path, options: Options, ranges: _Ra
     yield from _outcomes(_start_process, (grader, items.path, replies, options), _work, ranges, jobs, replies)
 
 
+def _end(pool: ProcessPoolExecutor) -> None:
+    """Let the processes end while their caller goes on."""
+    thread = threading.Thread(target=pool.shutdown)
+    thread.start()
+    _ending.append(thread)
+
+
 def _forks() -> bool:
+    """Whether processes can be forked; other threads forbid it, but not those that wait for an earlier file."""
+    for thread in tuple(_ending):
+        thread.join()
+    _ending.clear()
     return "fork" in multiprocessing.get_all_start_methods() and threading.active_count() == 1
 
 
@@ -139,8 +152,9 @@ def _outcomes(
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
-        pool.shutdown(wait=False)  # what is left to do here need not wait for processes that only have to end
+        _end(pool)
     except BrokenProcessPool:
+        pool.shutdown()
         remedy = "Use fewer --jobs."
         what = "a grading process was killed, perhaps because memory ran out."
         raise DataError(what, path=str(replies), remedy=remedy) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import random
 from types import SimpleNamespace
@@ -348,6 +349,20 @@ def test_a_killed_process_is_said(tmp_path, monkeypatch):
 
     assert (found.code, found.out) == (2, "")
     assert "a grading process was killed, perhaps because memory ran out. Use fewer --jobs." in found.err
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="processes cannot be forked here")
+def test_one_file_after_another_is_forked(tmp_path, monkeypatch):
+    """The processes of the first file, which may still be ending, do not make those of the second start afresh."""
+    monkeypatch.setattr(batch, "_SMALLEST_RANGE", 1 << 9)
+    _, items, _, replies = files(tmp_path)
+    started, get_context = [], multiprocessing.get_context
+    monkeypatch.setattr(multiprocessing, "get_context", lambda way: (started.append(way), get_context(way))[1])
+
+    for _ in range(3):
+        grade_file(ItemSet.index(items), replies, jobs=2)
+
+    assert set(started) == {"fork"}
 
 
 def test_few_ranges_are_under_way_at_once(tmp_path, monkeypatch):
