@@ -26,6 +26,7 @@ from arabic_agent_eval.scores import Scores, Sheet
 from arabic_agent_eval.strictjson import replace_surrogates
 from arabic_agent_eval.summary import Summary, summarize, summary_block, summary_json
 from arabic_agent_eval.tables import coverage_line, score_line
+from arabic_agent_eval.tool_choices import ToolChoice, ToolChoices
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from arabic_agent_eval.comparison import Comparison
     from arabic_agent_eval.leaderboard import Leaderboard
     from arabic_agent_eval.regrading import Ahead, RunFigures
-    from arabic_agent_eval.reports.evidence import Evidence
+    from arabic_agent_eval.reports.failures import Failures
     from arabic_agent_eval.reports.html_words import Language
     from arabic_agent_eval.reports.junit import JUnitCases
     from arabic_agent_eval.runs import Run
@@ -53,6 +54,7 @@ class Results:
         path: the run folder or the file.
         summary: score, groups, and where the points went.
         scores: of single items.
+        tools: what was called where which tool was expected, those with most wrong calls first.
         rules: by which the run was graded; None for graded rows, which keep theirs.
         categories: that were declared.
         causes: whether lost points were explained.
@@ -63,6 +65,7 @@ class Results:
     path: Path
     summary: Summary
     scores: Scores
+    tools: Sequence[ToolChoice] = ()
     rules: Rules | None = None
     categories: Mapping[str, Category] = field(default_factory=dict)
     causes: bool = True
@@ -97,7 +100,7 @@ class Results:
     def json(self) -> bytes:
         """What ``aae report --json`` prints."""
         took = {} if self.figures is None else replace_surrogates(msgspec.to_builtins(self.figures))
-        return summary_json(self.summary, {**self.uncertainty.document(), **took})
+        return summary_json(self.summary, {"tools": self.tools, **self.uncertainty.document(), **took})
 
     def markdown(self, title: str = "") -> str:
         """The report as Markdown; without a title the model of a run heads it."""
@@ -114,7 +117,7 @@ class Results:
         title: str = "",
         languages: Sequence[Language] = ("en", "ar"),
         failures: int = 200,
-        evidence: Evidence | None = None,
+        kept: Failures | None = None,
     ) -> None:
         """Write the report as one HTML file.
 
@@ -123,23 +126,23 @@ class Results:
             title: what was graded.
             languages: ``en``, ``ar`` or both, the one that is shown first before the other.
             failures: how many to show at most.
-            evidence: has seen every row already; else the rows are read again.
+            kept: has seen every row already; else the rows are read again.
 
         Raises:
             OutputError: it could not be written.
             UsageError: the file is what the report is made from.
         """
-        from arabic_agent_eval.reports.evidence import Evidence  # noqa: PLC0415
+        from arabic_agent_eval.reports.failures import Failures  # noqa: PLC0415
         from arabic_agent_eval.reports.html import html_page  # noqa: PLC0415
 
         self._keep_apart(path)
-        if evidence is None:
-            evidence = Evidence(failures)
+        if kept is None:
+            kept = Failures(failures)
             for row in self.rows():
-                evidence.add(row)
+                kept.add(row)
         page = html_page(
-            self.summary, evidence, scores=self.scores, known=self.uncertainty, title=title, languages=languages,
-            categories=self.categories,
+            self.summary, self.tools, kept, scores=self.scores, known=self.uncertainty, title=title,
+            languages=languages, categories=self.categories,
         )  # fmt: skip
         write_whole(Path(path), page.encode())
 
@@ -238,21 +241,22 @@ def results_of_run(
     """
     from arabic_agent_eval.regrading import grade_run  # noqa: PLC0415 - rows need neither runs nor models
 
-    sheet, declared = Sheet(), _declared(run.folder, categories)
+    sheet, choices, declared = Sheet(), ToolChoices(), _declared(run.folder, categories)
     batch, figures = grade_run(
-        run, rules=rules, causes=causes, out=out, categories=declared, each=_all_of([sheet.add, *each]), ahead=ahead
-    )
+        run, rules=rules, causes=causes, out=out, categories=declared,
+        each=_all_of([sheet.add, choices.add, *each]), ahead=ahead,
+    )  # fmt: skip
     summary = summarize(
         batch.tally, due=len(run.items), signature=batch.signature, rules=rules.name, categories=declared,
         causes=causes, epochs=run.manifest.asked.epochs,
     )  # fmt: skip
     scores = sheet.scores(figures.model, str(run.folder), figures, run.manifest.created)
-    return Results(run.folder, summary, scores, rules, declared, causes, run, batch.written)
+    return Results(run.folder, summary, scores, choices.counted(), rules, declared, causes, run, batch.written)
 
 
 def _results_of_rows(path: Path, wanted: Rules | None, declared: Mapping[str, Category], each: Each) -> Results:
-    sheet = Sheet()
-    file = count_rows(path, _all_of([sheet.add, *each]))
+    sheet, choices = Sheet(), ToolChoices()
+    file = count_rows(path, _all_of([sheet.add, choices.add, *each]))
     theirs = file.signature.rules
     if wanted is not None and theirs != wanted.tag:
         raise UsageError(f"{path} was graded by the rules {theirs}; to have {wanted.tag}, grade the replies again.")
@@ -260,13 +264,11 @@ def _results_of_rows(path: Path, wanted: Rules | None, declared: Mapping[str, Ca
         file.tally, due=file.due, signature=file.signature, rules=theirs.rpartition("-")[0], categories=declared,
         causes=file.causes,
     )  # fmt: skip
-    return Results(path, summary, sheet.scores(path.stem, str(path)), None, declared, file.causes)
+    return Results(path, summary, sheet.scores(path.stem, str(path)), choices.counted(), None, declared, file.causes)
 
 
 def _all_of(several: Sequence[Callable[[GradedRow], None]]) -> Callable[[GradedRow], None]:
     """One that tells all of them."""
-    if len(several) == 1:
-        return several[0]
 
     def tell(row: GradedRow) -> None:
         for one in several:

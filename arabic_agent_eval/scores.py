@@ -16,7 +16,7 @@ from arabic_agent_eval.errors import DataError, UsageError
 from arabic_agent_eval.rows import GradedRow, read_rows
 from arabic_agent_eval.rules import AXES, CANONICAL, Rules
 from arabic_agent_eval.scoring import Signature
-from arabic_agent_eval.tally import Ledger
+from arabic_agent_eval.tally import FULL, Ledger
 
 if TYPE_CHECKING:
     from arabic_agent_eval.regrading import RunFigures
@@ -61,7 +61,7 @@ class ItemScores(msgspec.Struct, frozen=True):
     @property
     def exact(self) -> int:
         """How many epochs were right in every respect."""
-        return sum(total > 1 - 1e-12 for total in self.totals)
+        return sum(total > FULL for total in self.totals)
 
 
 class Scores(msgspec.Struct, frozen=True):

@@ -16,12 +16,11 @@ from arabic_agent_eval.items import CATEGORIES, DIALECTS, Category
 from arabic_agent_eval.rules import AXES, composition
 from arabic_agent_eval.scoring import Signature, grade
 from arabic_agent_eval.tables import AXIS_WORDS, Grid, coverage_line, interval, notebook_block, number, score_line
-from arabic_agent_eval.tally import Example, ItemFacts, Outcome, Tally
+from arabic_agent_eval.tally import FULL, Example, ItemFacts, Outcome, Tally
 
 NO_DIALECT: Final = "(none)"
 NO_REPLY: Final = "no reply in the file"
 NOT_ASKED: Final = "not asked yet"
-_FULL = 1 - 1e-12
 
 
 class Coverage(msgspec.Struct, frozen=True):
@@ -57,6 +56,18 @@ class Group(msgspec.Struct, frozen=True):
     lost: dict[str, float] | None = None
 
 
+class Cell(msgspec.Struct, frozen=True):
+    """The items of one dialect in one category.
+
+    Attributes:
+        n: scored items.
+        score: their mean total, 0 to 1.
+    """
+
+    n: int
+    score: float
+
+
 class Summary(msgspec.Struct, frozen=True):
     """Everything a report shows of a run; the object that ``--json`` prints.
 
@@ -66,9 +77,10 @@ class Summary(msgspec.Struct, frozen=True):
         worst_case: the overall score if failures of the provider counted as wrong (ruling 17); None without any.
         coverage: judged answers and all that were due (ruling 17).
         categories, dialects: name → means; a dialect's score is the plain mean of its items.
+        cells: dialect → category → its items in that category, where any were scored.
         axes: the axes of the whole run, weighted like the overall score.
         exact_match: the share of items with every axis 1; right_function: the share of answers whose every slot
-            has the right function.
+            has the right function; failed: how many answers lost points.
         arabic_applicable: scored items that expected something Arabic; not_arabic: those that did not.
         lost: cause → points, summing to 1 − overall; None without causes.
         lost_by_axis: cause → axis → points, the same points.
@@ -84,9 +96,11 @@ class Summary(msgspec.Struct, frozen=True):
     coverage: Coverage
     categories: dict[str, Group]
     dialects: dict[str, Group]
+    cells: dict[str, dict[str, Cell]]
     axes: dict[str, float | None]
     exact_match: float | None
     right_function: dict[str, int]
+    failed: int
     arabic_applicable: int
     not_arabic: int
     lost: dict[str, float] | None
@@ -159,7 +173,19 @@ def _grid(head: str, groups: Mapping[str, Group], ends: Mapping[str, Ends] | Non
 class _Alike:
     """Scored items that came out alike: how many they are, and the means over their epochs."""
 
-    __slots__ = ("arabic", "argument", "exact", "facts", "function", "items", "lost", "right", "times", "total")
+    __slots__ = (
+        "arabic",
+        "argument",
+        "exact",
+        "facts",
+        "failed",
+        "function",
+        "items",
+        "lost",
+        "right",
+        "times",
+        "total",
+    )
 
     def __init__(self, outcomes: Mapping[Outcome, int], items: int) -> None:
         self.facts = next(iter(outcomes)).facts
@@ -171,19 +197,21 @@ class _Alike:
         def mean(value: Callable[[Outcome], float]) -> float:
             return math.fsum([value(outcome) * n for outcome, n in counted]) / times
 
-        self.function = mean(lambda outcome: outcome.function)
-        self.argument = mean(lambda outcome: outcome.argument)
-        self.arabic = mean(lambda outcome: outcome.arabic)
-        self.total = mean(
-            lambda outcome: (
+        def total(outcome: Outcome) -> float:
+            return (
                 function * outcome.function
                 + argument * outcome.argument
                 + arabic * outcome.arabic
                 + own * outcome.function
             )
-        )
-        self.exact = mean(lambda outcome: float(min(outcome.function, outcome.argument, outcome.arabic) > _FULL))
-        self.right = sum(n for outcome, n in counted if outcome.function > _FULL)
+
+        self.function = mean(lambda outcome: outcome.function)
+        self.argument = mean(lambda outcome: outcome.argument)
+        self.arabic = mean(lambda outcome: outcome.arabic)
+        self.total = mean(total)
+        self.exact = mean(lambda outcome: float(min(outcome.function, outcome.argument, outcome.arabic) > FULL))
+        self.right = sum(n for outcome, n in counted if outcome.function > FULL)
+        self.failed = sum(n for outcome, n in counted if total(outcome) < FULL)
         self.lost = [
             (cause, axis, points * n / times) for outcome, n in counted for cause, axis, points in outcome.lost
         ]
@@ -247,9 +275,11 @@ def summarize(
         coverage=coverage,
         categories=groups,
         dialects={name: _group(members, None, None, causes=causes) for name, members in by_dialect.items()},
+        cells={name: _cells(members, groups) for name, members in by_dialect.items()},
         axes={axis: _weighted_axis(groups, weights, axis) for axis in AXES},
         exact_match=_mean(scored, lambda one: one.exact) if scored else None,
         right_function={"right": sum(one.right * one.items for one in scored), "of": coverage.scored},
+        failed=sum(one.failed * one.items for one in scored),
         arabic_applicable=_applicable(scored),
         not_arabic=_size(one for one in scored if not one.facts.arabic),
         lost=None if lost is None else _over_axes(lost),
@@ -318,6 +348,11 @@ def _group(members: list[_Alike], category: str | None, weight: float | None, *,
         exact_match=_mean(members, lambda one: one.exact),
         lost=_over_axes(_lost({"": members}, {"": 1.0})) if causes else None,
     )
+
+
+def _cells(members: list[_Alike], categories: Iterable[str]) -> dict[str, Cell]:
+    found = _grouped(members, lambda one: one.category, categories)
+    return {name: Cell(_size(several), _mean(several, lambda one: one.total)) for name, several in found.items()}
 
 
 def _size(members: Iterable[_Alike]) -> int:

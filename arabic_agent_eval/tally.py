@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from arabic_agent_eval.diagnosis import Loss
 
+FULL: Final = 1 - 1e-12
+"""An axis or a score from here on is 1: sums differ by less for no other reason than rounding."""
 _EXAMPLES = 3
 _EXAMPLE_LENGTH = 80
 

@@ -37,7 +37,7 @@ class Outcome(NamedTuple):
     @property
     def graded(self) -> Any:
         """The JSON of a report without what only reports say: what grading printed."""
-        return {key: value for key, value in self.json.items() if key not in {"intervals", "repeated"}}
+        return {key: value for key, value in self.json.items() if key not in {"intervals", "repeated", "tools"}}
 
 
 def aae(*arguments: object, stdin: bytes = b"") -> Outcome:

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import re
+from collections import Counter
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -19,7 +20,7 @@ from arabic_agent_eval.diagnosis import Loss
 from arabic_agent_eval.items import CATEGORIES, DIALECTS, ExpectedCall
 from arabic_agent_eval.lexicon import CAUSE_WORDS
 from arabic_agent_eval.reports import html_words
-from arabic_agent_eval.reports.evidence import FAILURES, Absent, Evidence
+from arabic_agent_eval.reports.failures import FAILURES, Failures
 from arabic_agent_eval.reports.html_charts import percent, printed, shade, span, stack, two_decimals
 from arabic_agent_eval.reports.html_gallery import UNITS, apportion, card_of, lost_units, pieces
 from arabic_agent_eval.reports.html_words import WORDS, Wording
@@ -299,30 +300,13 @@ def row_with(total, **more):
 
 def test_of_equal_losses_the_first_are_kept():
     """Of answers that lost the same the earlier ones are kept, 200 by default; unscored ones are no failures."""
-    evidence = Evidence(2)
+    failures = Failures(2)
     rows = [row_with(0.5, epoch=epoch) for epoch in range(4)]
     for row in [row_with(1.0), *rows, row_with(None)]:
-        evidence.add(row)
+        failures.add(row)
 
-    assert evidence.failures == rows[:2]
-    assert (evidence.failed, FAILURES) == (4, 200)
-
-
-def test_tools_that_met():
-    """Which tool was called where another was expected, surplus and unreadable calls included."""
-    evidence = Evidence()
-    expected = [ExpectedCall("f"), ExpectedCall("g"), ExpectedCall("*")]
-    for calls in (["f", "g", "x", "y"], ["g", None], ["f", "g", None]):
-        made = [Call(name) for name in calls]
-        evidence.add(row_with(0.5, expected_calls=expected, actual_calls=made))
-
-    found = {row.expected: (row.times, row.right, dict(row.instead)) for row in evidence.confusions()}
-    assert found == {
-        "f": (3, 2, {"g": 1}),
-        "g": (3, 2, {Absent.UNREADABLE: 1}),
-        "*": (3, 2, {Absent.NOTHING: 1}),
-        Absent.NOTHING: (1, 0, {"y": 1}),
-    }
+    assert failures.kept == rows[:2]
+    assert FAILURES == 200
 
 
 def test_an_answer_in_full(tmp_path):
@@ -433,16 +417,39 @@ def test_numbers_are_those_of_the_summary(sample):
         assert text.count(f"{value:.4f}") >= 2
     assert "24 of 24" in text
     assert "24 من 24" in text
-    by_cell = {}
-    for row in rows_of(sample[0]):
-        by_cell.setdefault((row["dialect"], row["category"]), []).append(row["total"])
     english = page.cells["heatmap"][: len(page.cells["heatmap"]) // 2]
     assert [cells[0] for cells in english[1:-1]] == [html_words.DIALECTS[name][0] for name in summary["dialects"]]
     for dialect, cells in zip(summary["dialects"], english[1:-1], strict=True):
         for category, cell in zip(summary["categories"], cells[1:], strict=False):
-            totals = by_cell.get((dialect, category))
-            mean = sum(totals) / len(totals) if totals else None
-            assert cell == (f"{two_decimals(mean)} n = {len(totals)}" if totals else "–no items")
+            found = summary["cells"][dialect].get(category)
+            assert cell == (f"{two_decimals(found['score'])} n = {found['n']}" if found else "–no items")
+    english = page.cells["tools"][: len(page.cells["tools"]) // 2]
+    assert len(english) == 1 + len(summary["tools"])
+    for tool, (name, times, right, instead) in zip(summary["tools"], english[1:], strict=True):
+        if tool["expected"] is not None:
+            assert (name, int(times), int(right)) == (tool["expected"], tool["times"], tool["right"])
+        others = sorted([*tool["instead"].values(), *filter(None, [tool["nothing"], tool["unreadable"]])])
+        assert sorted(map(int, re.findall(r"× ?(\d+)", instead))) == others[-8:]
+    assert f"Answers that lost points: {summary['failed']}." in text
+
+
+def test_numbers_in_the_json_follow_from_the_rows(sample):
+    """The means of cells, and what was called where which tool was expected, counted anew from the rows."""
+    rows = rows_of(sample[0])
+    summary = aae("report", sample[0], "--json").json
+
+    totals = {}
+    for row in rows:
+        totals.setdefault((row["dialect"], row["category"]), []).append(row["total"])
+    cells = {(dialect, name): (one["n"], one["score"]) for dialect, found in summary["cells"].items()
+             for name, one in found.items()}  # fmt: skip
+    assert cells == {key: (len(found), pytest.approx(sum(found) / len(found))) for key, found in totals.items()}
+    assert summary["failed"] == sum(row["total"] < 1 - 1e-9 for row in rows)
+    expected = Counter(call["function"] for row in rows for call in row["expected_calls"])
+    assert {tool["expected"]: tool["times"] for tool in summary["tools"] if tool["expected"] is not None} == expected
+    for tool in summary["tools"]:
+        parts = [tool["right"], *tool["instead"].values(), tool["nothing"], tool["unreadable"]]
+        assert sum(parts) == tool["times"]
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from arabic_agent_eval.errors import UnknownCategory
 from arabic_agent_eval.items import CATEGORIES, Category
 from arabic_agent_eval.scoring import CategoryScore, Score, Signature, compute_overall_score
-from arabic_agent_eval.summary import summarize, weight_of
+from arabic_agent_eval.summary import Cell, summarize, weight_of
 from arabic_agent_eval.tally import ItemFacts, Outcome, Tally
 from tests.test_cli import ITEMS, aae, files, item, write
 
@@ -92,6 +92,27 @@ def test_dialects_are_plain_means():
     assert found.dialects["gulf"].dialect_understanding is None
 
 
+def test_cells_by_hand():
+    """A dialect's items in a category; what has none is absent, and epochs count as one item."""
+    found = summary_of(
+        ("a", "multi_step", "gulf", RIGHT),
+        ("a", "multi_step", "gulf", (0.0, 1.0, 1.0)),
+        ("b", "multi_step", "gulf", RIGHT),
+        ("c", "error_recovery", "gulf", RIGHT),
+        ("d", "multi_step", None, (0.0, 0.0, 0.0)),
+        unscored=[("e", "timeout")],
+    )
+
+    total = found.categories["multi_step"].score * 3
+    assert {name: list(row) for name, row in found.cells.items()} == {
+        "gulf": ["multi_step", "error_recovery"],
+        "(none)": ["multi_step"],
+    }
+    assert found.cells["gulf"]["multi_step"] == Cell(2, pytest.approx(total / 2))
+    assert found.cells["gulf"]["error_recovery"] == Cell(1, 1.0)
+    assert found.cells["(none)"]["multi_step"] == Cell(1, 0.0)
+
+
 def test_exact_match_and_right_function():
     """Exact match counts items with every axis 1; right function counts answers whose every slot has it."""
     found = summary_of(
@@ -106,6 +127,7 @@ def test_exact_match_and_right_function():
     assert found.exact_match == pytest.approx((2 / 3 + 0 + 1) / 3)
     assert found.categories["multi_step"].exact_match == found.exact_match
     assert found.right_function == {"right": 4, "of": 5}
+    assert found.failed == 2
     assert found.arabic_applicable == found.categories["multi_step"].arabic_applicable == 2
 
 

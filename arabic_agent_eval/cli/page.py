@@ -10,7 +10,7 @@ from arabic_agent_eval.cli import steps
 from arabic_agent_eval.cli.options import PageLanguage
 
 if TYPE_CHECKING:
-    from arabic_agent_eval.reports.evidence import Evidence
+    from arabic_agent_eval.reports.failures import Failures
     from arabic_agent_eval.reports.junit import JUnitCases
     from arabic_agent_eval.results import Results
     from arabic_agent_eval.rows import GradedRow
@@ -54,14 +54,14 @@ class Pages:
         if html is not None and junit is not None and html.resolve() == junit.resolve():
             raise UsageError(f"--html and --junit are both {html}; name two files.")
         self._html, self._junit, self._language = html, junit, language
-        self._evidence: Evidence | None = None
+        self._failures: Failures | None = None
         self._cases: JUnitCases | None = None
         self.each: list[Callable[[GradedRow], None]] = []
         if html is not None:
-            from arabic_agent_eval.reports.evidence import Evidence
+            from arabic_agent_eval.reports.failures import Failures
 
-            self._evidence = Evidence(failures)
-            self.each.append(self._evidence.add)
+            self._failures = Failures(failures)
+            self.each.append(self._failures.add)
         if junit is not None:
             from arabic_agent_eval.reports.junit import JUnitCases
 
@@ -82,7 +82,7 @@ class Pages:
             OutputError: one could not be written.
         """
         if self._html is not None:
-            results.html(self._html, title=title, languages=self._language.pages, evidence=self._evidence)
+            results.html(self._html, title=title, languages=self._language.pages, kept=self._failures)
             steps.say(f"Report written to {self._html}.")
         if self._junit is not None:
             results.junit(self._junit, title=title, cases=self._cases)

@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from arabic_agent_eval._version import __version__
 from arabic_agent_eval.models.catalogue import BASELINE
-from arabic_agent_eval.reports.evidence import Absent, Evidence
+from arabic_agent_eval.reports.failures import Failures
 from arabic_agent_eval.reports.html_charts import Bar, Span, percent, printed, shade, span, stack, two_decimals
 from arabic_agent_eval.reports.html_gallery import Card, apportion, card_of, lost_units, pieces
 from arabic_agent_eval.reports.html_words import NAMES, Language, Wording
@@ -24,6 +24,7 @@ from arabic_agent_eval.rules import AXES
 from arabic_agent_eval.summary import NO_DIALECT
 from arabic_agent_eval.tables import argument_names, number
 from arabic_agent_eval.text import has_arabic, name_invisible
+from arabic_agent_eval.tool_choices import Absent, ToolChoice
 
 if TYPE_CHECKING:
     from arabic_agent_eval.items import Category
@@ -50,13 +51,6 @@ class GroupRow(NamedTuple):
     ends: Ends | None
     span: Span
     axes: list[float | None]
-
-
-class Cell(NamedTuple):
-    """A cell of the table of dialects and categories; no score where there are no items."""
-
-    score: float | None
-    n: int
 
 
 class LossRow(NamedTuple):
@@ -87,7 +81,8 @@ class Filter(NamedTuple):
 
 def html_page(
     summary: Summary,
-    evidence: Evidence,
+    tools: Sequence[ToolChoice],
+    failures: Failures,
     *,
     scores: Scores,
     known: Uncertainty,
@@ -99,18 +94,18 @@ def html_page(
 
     Args:
         summary: the numbers.
-        evidence: has seen every row.
+        tools: what was called where which tool was expected.
+        failures: has seen every row.
         scores: of the single items.
         known: how far the numbers can be trusted.
         title: what was graded; the name of the scores by default.
         languages: one page for each, the first one is shown at the beginning.
         categories: declared categories, for their Arabic names.
     """
-    cards = [card_of(row) for row in evidence.failures]
+    cards = [card_of(row) for row in failures.kept]
     filters = _filters(cards)
     environment = _environment()
     script = _script(environment)
-    confusions = evidence.confusions()
     return environment.get_template("report.html.j2").render(
         summary=summary,
         title=title or scores.name,
@@ -119,14 +114,12 @@ def html_page(
         intervals=known.intervals,
         repeated=known.repeated,
         groups=_groups(summary, known.intervals),
-        heat=_heat(summary, scores),
         losses=_losses(summary),
-        confusions=confusions[:_TOOLS],
-        tools_hidden=max(len(confusions) - _TOOLS, 0),
+        tools=tools[:_TOOLS],
+        tools_hidden=max(len(tools) - _TOOLS, 0),
         cards=cards,
         tags=[_tags(card, filters) for card in cards],
         filters=[one for one in filters if len(one.tokens) > 1],
-        failed=evidence.failed,
         wordings=[Wording(language, categories) for language in languages],
         names=NAMES,
         version=__version__,
@@ -211,21 +204,6 @@ def _row(
     axes: list[float | None],
 ) -> GroupRow:
     return GroupRow(kind, name, n, weight, score, ends, span(score, ends), axes)
-
-
-def _heat(summary: Summary, scores: Scores) -> dict[str, dict[str, Cell]]:
-    """Dialect → category → mean of its items; only dialects and categories that something was scored in."""
-    members: dict[tuple[str, str], list[float]] = {}
-    for item in scores.judged():
-        members.setdefault((item.dialect or NO_DIALECT, item.category), []).append(item.mean)
-    return {
-        dialect: {category: _cell(members.get((dialect, category), [])) for category in summary.categories}
-        for dialect in summary.dialects
-    }
-
-
-def _cell(means: list[float]) -> Cell:
-    return Cell(sum(means) / len(means) if means else None, len(means))
 
 
 def _losses(summary: Summary) -> Losses | None:

@@ -14,9 +14,9 @@ import msgspec
 from arabic_agent_eval.diagnosis import Loss
 from arabic_agent_eval.items import ExpectedCall
 from arabic_agent_eval.reports.alignment import COMPARED, Stretch, align, character_pairs
-from arabic_agent_eval.reports.evidence import Absent, Name
 from arabic_agent_eval.rows import GradedRow, pairs
 from arabic_agent_eval.text import name_invisible
+from arabic_agent_eval.tool_choices import Absent, Name
 from arabic_agent_eval.tools import Call
 
 SLOTS: Final = 50

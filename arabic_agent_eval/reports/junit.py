@@ -21,6 +21,7 @@ from arabic_agent_eval.lexicon import words
 from arabic_agent_eval.reports.side_by_side import call_lines
 from arabic_agent_eval.summary import NO_DIALECT, NO_REPLY, NOT_ASKED
 from arabic_agent_eval.tables import number
+from arabic_agent_eval.tally import FULL
 from arabic_agent_eval.text import name_invisible
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
     from arabic_agent_eval.rows import GradedRow
 
-_FULL: Final = 1 - 1e-12
 _IN_MEMORY: Final = 1 << 24  # bytes; what is more waits in a temporary file
 _LONGEST: Final = 2_000  # characters of an instruction and of what was said
 _NAME: Final = 200  # characters of a name
@@ -139,7 +139,7 @@ def _outcome(row: GradedRow) -> tuple[str, str]:
     if row.total is None:
         kind = "skipped" if row.reason in {NOT_ASKED, NO_REPLY} else "error"
         return kind, f'<{kind} message="{_shown((row.reason or "no reason given")[:_LONGEST])}"/>'
-    if row.total >= _FULL:
+    if row.total >= FULL:
         return "passed", ""
     causes = list(dict.fromkeys(loss.cause for loss in row.losses or ()))
     kind = f' type="{_shown(causes[0][:_NAME])}"' if causes else ""
