@@ -19,7 +19,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from arabic_agent_eval.brackets import partner, spans
-from arabic_agent_eval.strictjson import MalformedJSON, decode_any_depth, replace_surrogates
+from arabic_agent_eval.strictjson import MalformedJSON, decode_any_depth, decode_at_sight, replace_surrogates
 from arabic_agent_eval.tools import Call, read_arguments
 
 if TYPE_CHECKING:
@@ -32,10 +32,11 @@ _NAMES = ("name", "function", "tool")
 _ARGUMENTS = ("arguments", "parameters", "args", "input")
 
 _SPACE = re.compile(r"\s*+")
-_STOP = (
-    r"</s>|<\|im_end\|>|<\|eot_id\|>|<\|eom_id\|>|<\|endoftext\|>|<\|end_of_text\|>|<end_of_turn>|<turn\|>|<eos>"
-    r"|<｜end▁of▁sentence｜>"
-)
+_STOP_TOKENS = (
+    "</s>", "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>", "<|end_of_text|>", "<end_of_turn>", "<turn|>",
+    "<eos>", "<｜end▁of▁sentence｜>",
+)  # fmt: skip
+_STOP = "|".join(map(re.escape, _STOP_TOKENS))
 _STOPS = re.compile(_STOP)
 _END = re.compile(rf"\s*+(?:\Z|{_STOP})")
 
@@ -54,7 +55,7 @@ def read_text(text: str, offered: Collection[str] = frozenset()) -> tuple[Call, 
     if (plain := _read_plain(text)) is not None:
         return plain
     source = _Source(replace_surrogates(text))
-    if source.text.lstrip()[:1] in _BRACKETS and (whole := source.decoded(0, len(source.text))):
+    if _WHOLE.match(source.text) and (whole := source.decoded(0, len(source.text))):
         return tuple(_bare_calls(whole[0], offered))  # so that a text inside it may quote a tag
     calls: list[Call] = []
     prose: list[tuple[int, int]] = []
@@ -75,13 +76,30 @@ def read_text(text: str, offered: Collection[str] = frozenset()) -> tuple[Call, 
     return tuple(calls) if marked else tuple(_read_prose(source, prose, offered))
 
 
+_WHOLE = re.compile(r"\s*+(?:\{|\[(?!TOOL_CALLS\]|THINK\]))")  # may be JSON from the first character to the last
 _REST = re.compile(rf"(?:\s|{_STOP})*+\Z")
 _PLAIN_CALL = re.compile(r"\s*+<tool_call>\s*+(\{[^<]++)</tool_call>")
+_THOUGHT, _THOUGHT_END, _MISTRAL_TAG = "<think>", "</think>", "[TOOL_CALLS]"
 
 
 def _read_plain(text: str) -> tuple[Call, ...] | None:
-    """The calls of a text that is nothing but calls in Hermes' tags, as most are; None for any other text."""
-    calls, place = [], 0
+    """The calls of a text that ends with calls in Hermes' tags, as most do; None for most other texts.
+
+    Before them may stand a thought, and prose without a character with which a tag begins. A list of calls after
+    Mistral's tag is read too.
+    """
+    if text.startswith(_MISTRAL_TAG):
+        return _read_plain_list(text)
+    start = 0
+    if text.startswith(_THOUGHT):
+        end = text.find(_THOUGHT_END)
+        if end < 0:
+            return None
+        start = end + len(_THOUGHT_END)
+    place = text.find("<tool_call>", start)
+    if place < 0 or text.find("<", start, place) >= 0 or text.find("[", start, place) >= 0:
+        return None
+    calls: list[Call] = []
     while found := _PLAIN_CALL.match(text, place):
         try:
             value = decode_any_depth(found[1])
@@ -90,6 +108,20 @@ def _read_plain(text: str) -> tuple[Call, ...] | None:
         calls += _marked_calls(value)
         place = found.end()
     return tuple(calls) if calls and _REST.match(text, place) else None
+
+
+def _read_plain_list(text: str) -> tuple[Call, ...] | None:
+    """The calls of a text that is nothing but Mistral's tag and a list; None for any other text."""
+    if not text.startswith("[", len(_MISTRAL_TAG)) or text.find(_MISTRAL_TAG, 1) >= 0:
+        return None
+    value = decode_at_sight(_without_stop(text[len(_MISTRAL_TAG) :]))
+    return None if value is None else tuple(_marked_calls(value))
+
+
+def _without_stop(text: str) -> str:
+    """A text without the token that ends a turn."""
+    text = text.rstrip()
+    return text[: text.rindex("<")].rstrip() if text.endswith(_STOP_TOKENS) else text
 
 
 # --- JSON inside a text --------------------------------------------------------------------------------------
@@ -124,19 +156,24 @@ class _Source:
         except MalformedJSON:
             return None
 
+    def alone(self, start: int, limit: int) -> tuple[Any, int] | None:
+        """What stands between two places, if it is one object or list, and its end; tokens that end a turn aside."""
+        text = _without_stop(self.text[start:limit])
+        value = decode_at_sight(text) if text[-1:] in _CLOSING else None
+        return None if value is None else (value, start + len(text))
+
     def values(self, markup: _Json, start: int) -> tuple[list[tuple[int, Any]], int]:
         """Objects and lists one after the other, each with its start, and the first place that was not read."""
         found: list[tuple[int, Any]] = []
         place, limit = _skip(markup.gap, self.text, start), -1
         if self.text[place : place + 1] in _BRACKETS:
             limit = _limit(markup.tags, self.text, place)
-            alone = self.text[place:limit].rstrip()
             # Nearly always nothing but one value stands there; a second look at what else may is taken only once.
-            if alone[-1:] in _CLOSING and (value := self.decoded(place, place + len(alone))):
+            if value := self.alone(place, limit):
                 return [(place, value[0])], _skip(markup.gap, self.text, value[1])
         while self.text[place : place + 1] in _BRACKETS:
             limit = limit if limit >= place else _limit(markup.tags, self.text, place)
-            value = self.value(place, limit)
+            value = None if limit == place else self.value(place, limit)  # a tag may begin with a bracket
             if value is None:
                 break
             found.append((place, value[0]))
@@ -241,7 +278,7 @@ def _read_mistral(source: _Source, start: int) -> tuple[list[Call], int]:
         return _read_json(_MISTRAL, source, start)
     name, place = head[1], head.end()
     if text[place : place + 1] == "{":
-        found = source.value(place, limit)
+        found = source.alone(place, limit) or source.value(place, limit)
         if found and _MISTRAL.tail.match(text, _skip(_SPACE, text, found[1])):
             return [Call.read(name, found[0])], found[1]
         return [_broken(name, text, place, limit)], limit

@@ -51,6 +51,14 @@ def decode_any_depth(source: str | bytes) -> Any:
         raise MalformedJSON("it is nested far deeper than 64 levels") from None
 
 
+def decode_at_sight(text: str) -> Any | None:
+    """The value of a text that is JSON beyond doubt; None for all that needs a closer look, and for null."""
+    try:
+        return _decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return None
+
+
 _STEP = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[{\]}]', re.DOTALL)  # an unclosed string ends with the text: no second look
 _CLIP = 200
 
@@ -133,7 +141,11 @@ def _int(text: str) -> int | str:
 def replace_surrogates(value: Any) -> Any:
     """The value with every lone surrogate replaced by U+FFFD, keys included."""
     if isinstance(value, str):
-        return value if value.isascii() else _SURROGATE.sub("\ufffd", value)
+        try:
+            value.encode()  # which finds one sooner than a search would
+        except UnicodeEncodeError:
+            return _SURROGATE.sub("\ufffd", value)
+        return value
     if isinstance(value, dict):
         return {replace_surrogates(key): replace_surrogates(member) for key, member in value.items()}
     if isinstance(value, list):

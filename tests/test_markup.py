@@ -7,9 +7,10 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+from arabic_agent_eval import markup
 from arabic_agent_eval.markup import read_text
 from arabic_agent_eval.tools import Call
 
@@ -152,6 +153,42 @@ def test_any_mixture_of_pieces_is_read(text, offered):
     for call in read_text(text, offered):
         assert call.error is not None or call.function
         assert call.error is None or not call.arguments
+
+
+COMMON = [
+    *(
+        "<think>",
+        "</think>",
+        "أحجز له طاولة",
+        "<tool_call>",
+        "</tool_call>",
+        "[TOOL_CALLS]",
+        "[",
+        "]",
+        "{",
+        "<|im_end|>",
+    ),
+    *('{"name": "f", "arguments": {"q": "أ"}}', '[{"name": "f", "arguments": {}}, {"name": "g"}]', "</s>", "\ud800"),
+    *('{"name": "f", "arguments": "{}"}', '<tool_call>\n{"name": "g", "arguments": {"n": 1}}\n</tool_call>', "\n", " "),
+    *('{"name": "f", "arguments": {"q": "[TOOL_CALLS]"}}', '{"name": "f", "arguments": {"q": "</think><tool_call>"}}'),
+    *('{"no": "call"}', '{"name": "f"'),
+]
+
+
+@given(
+    st.sampled_from(["", "<think>", "<think>لا", "[TOOL_CALLS]", "<tool_call>", "نعم"]),
+    st.lists(st.sampled_from(COMMON), max_size=8).map("".join),
+)
+@example("<think>", '</think>\n<tool_call>{"name": "f", "arguments": {}}</tool_call><|im_end|>')
+@example("[TOOL_CALLS]", '[{"name": "f", "arguments": {"q": "[TOOL_CALLS]"}}]</s>')
+@example("[TOOL_CALLS]", "[]</s></s>")
+def test_common_texts_are_read_as_any_other(start, rest):
+    """The short way for what most models write gives the calls that the long way gives."""
+    found = read_text(start + rest)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(markup, "_read_plain", lambda _: None)
+        patch.setattr(markup, "decode_at_sight", lambda _: None)
+        assert read_text(start + rest) == found
 
 
 @given(st.text())
