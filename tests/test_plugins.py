@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime as dt
 import importlib.metadata
 import importlib.util
 import json
 import os
+import pickle
 import re
 import shutil
 import subprocess
@@ -19,15 +21,28 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from arabic_agent_eval import Call, DataError, ItemSet, UsageError, plugins, processes, read_calls, read_reply
+from arabic_agent_eval import (
+    Call,
+    DataError,
+    ItemSet,
+    UsageError,
+    evaluate_reply,
+    plugins,
+    processes,
+    read_calls,
+    read_reply,
+)
 from arabic_agent_eval.batch import grade_file
 from arabic_agent_eval.bundled import find_items, find_replies
 from arabic_agent_eval.errors import UnknownFormat
 from arabic_agent_eval.formats import FORMATS
+from arabic_agent_eval.integrations.counts import Sum
+from arabic_agent_eval.items import ExpectedCall, Item
 from arabic_agent_eval.models import installed
 from arabic_agent_eval.models.adapter import Adapter, Opening
 from arabic_agent_eval.models.catalogue import base_address, ignored_settings, open_model, split_name
 from arabic_agent_eval.models.model import Settings
+from arabic_agent_eval.ranges import Options
 from arabic_agent_eval.readers import OwnFormat, Reader
 from tests.pages import page
 from tests.test_cli import aae
@@ -680,3 +695,67 @@ def test_addresses_and_keys(site, monkeypatch):
     assert "key in OWN_KEY (set), https://own.example/v1, from broken 1.0\n" in listed
     with pytest.raises(UsageError, match=r"which model of strange\? Name it as strange/NAME"):
         split_name("strange")
+
+
+# --- tables --------------------------------------------------------------------------------------------------
+
+
+def test_format_of_the_example_in_a_table(example_site, tmp_path):
+    """A batch of Arrow, and a Parquet file cut into blocks, are read by the package as a file of lines is."""
+    pa = pytest.importorskip("pyarrow", reason="tables need the extra 'arrow'")
+    import pyarrow.parquet as pq
+
+    from arabic_agent_eval.integrations.arrow import grade_batch
+    from arabic_agent_eval.integrations.blocks import BlockGrader, Task, blocks_of
+
+    _, written = same_answers(tmp_path)
+    rows = [json.loads(line) for line in written.read_text(encoding="utf-8").splitlines()]
+    table, items = pa.Table.from_pylist(rows), ItemSet.read(find_items("sample"), name="sample")
+    expected = grade_file(items, written, format="pythonic")
+    pq.write_table(table, tmp_path / "written.parquet")
+
+    judged = grade_batch(table, items, format="pythonic").to_pylist()
+    options = Options(format=plugins.find_format("pythonic"))
+    task = pickle.loads(pickle.dumps(Task(find_items("sample"), "sample", expected.signature, options, None)))
+    [block] = blocks_of(tmp_path / "written.parquet", "written.parquet")
+    total = Sum()
+    total.add(BlockGrader(task).grade(block)[0])
+
+    assert {row["signature"] for row in judged} == {expected.signature.of_grading}
+    found = {row["item_id"]: row["total"] for row in judged}
+    assert found == {row["id"]: pytest.approx(_total(items[row["id"]], row, "pythonic")) for row in rows}
+    assert total.tally().outcomes == expected.tally.outcomes
+    with pytest.raises(UnknownFormat, match="there is no reply format 'arrows'"):
+        grade_batch(table, items, format="arrows")
+
+
+def _total(item, row, name):
+    return evaluate_reply(item, read_reply(row, format=plugins.find_format(name))).score.total
+
+
+def test_a_format_of_rows_sees_every_column(site):
+    """A reader of rows is given the columns that it alone knows, except those whose type JSON does not have."""
+    pa = pytest.importorskip("pyarrow", reason="tables need the extra 'arrow'")
+    from arabic_agent_eval.integrations.arrow import grade_batch
+
+    source = """
+        from arabic_agent_eval import Call
+        from arabic_agent_eval.readers import Reader
+
+        def read(row, offered):
+            assert sorted(row) == ["id", "tool", "where"], sorted(row)
+            return [Call(row["tool"], {"city": row["where"]["city"]})]
+
+        ROWS = Reader(read, takes="row")
+    """
+    module = site.add("rows-of-mine", source, formats={"mine": "rows_of_mine:ROWS"})
+    item = Item(id="w", category="simple_function_calling", instruction="طقس جدة",
+                expected_calls=[ExpectedCall("get_weather", {"city": "جدة"})])  # fmt: skip
+    row = {"id": "w", "tool": "get_weather", "where": {"city": "جدة"}, "when": dt.datetime(2026, 12, 1)}
+    table = pa.Table.from_pylist([row])
+
+    [judged] = grade_batch(table, ItemSet([item]), format="mine").to_pylist()
+
+    assert module == "rows_of_mine"
+    assert judged["total"] == 1.0
+    assert "|format:mine@rows-of-mine-1.0|" in judged["signature"]

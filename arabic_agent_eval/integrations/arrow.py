@@ -15,9 +15,11 @@ import msgspec
 from arabic_agent_eval.batch import signature_of
 from arabic_agent_eval.diagnosis import Loss
 from arabic_agent_eval.errors import DataError, MissingExtra, UsageError
-from arabic_agent_eval.formats import FORMATS, Reply
+from arabic_agent_eval.formats import Reply
 from arabic_agent_eval.items import Category, Item, ItemSet
+from arabic_agent_eval.plugins import find_format
 from arabic_agent_eval.ranges import SAID, Options, RangeGrader, RangeResult
+from arabic_agent_eval.readers import OwnFormat
 from arabic_agent_eval.rules import AXES, CANONICAL, RULES, Rules
 from arabic_agent_eval.scoring import Grader, Result, Signature
 from arabic_agent_eval.strictjson import MalformedJSON, decode_clipped
@@ -88,7 +90,7 @@ def grade_batch(
         batch: a record batch, or a table, with the columns of ``docs/integrations/arrow.md``; others are ignored.
         items: the items; to grade many batches against them, keep an :class:`ArrowGrader`.
         rules: one of ``RULES``.
-        format: one of ``formats.FORMATS``.
+        format: one of ``formats.FORMATS``, or the name of one that an installed package offers.
         causes: whether to explain lost points; without it ``losses`` is null.
         allow_unknown: leave out replies to unknown items instead of refusing the batch.
 
@@ -160,7 +162,7 @@ class RowGrader(RangeGrader):
         Raises:
             DataError: see :func:`grade_batch`; its line is the row, counted from the first one of the part.
         """
-        for row in reply_rows(batch):
+        for row in reply_rows(batch, self.options.format):
             part.lines += 1
             try:
                 decoded = _decoded(row)
@@ -219,7 +221,7 @@ class ArrowGrader:
     Args:
         items: the items.
         rules: one of ``RULES``.
-        format: one of ``formats.FORMATS``.
+        format: one of ``formats.FORMATS``, or the name of one that an installed package offers.
         causes: whether to explain lost points.
         allow_unknown: leave out replies to unknown items instead of refusing the batch.
         categories: declared categories; with them, an item of an unknown category is refused.
@@ -238,12 +240,11 @@ class ArrowGrader:
         allow_unknown: bool = False,
         categories: Mapping[str, Category] | None = None,
     ) -> None:
-        if format not in FORMATS:
-            raise UsageError(f"there is no reply format {format!r}; choose one of {', '.join(FORMATS)}.")
+        form = find_format(format)
         if RULES.get(rules.name) != rules:
             raise UsageError(f"a batch is judged by one of the named rules: {', '.join(RULES)}.")
-        options = Options(rules.name, format, causes, None, allow_unknown, categories)
-        self._columns = Columns(signature_of(items, rules, format), causes=causes)
+        options = Options(rules.name, form, causes, None, allow_unknown, categories)
+        self._columns = Columns(signature_of(items, rules, form), causes=causes)
         self._rows = RowGrader(items, _BATCH, options, self._columns)
 
     def grade(self, batch: _Batch) -> _Batch:
@@ -283,13 +284,13 @@ FIELDS = (
 _Reader = Callable[[Any], Any]
 
 
-def reply_rows(batch: pa.RecordBatch | pa.Table) -> Iterator[dict[str, Any]]:
-    """The rows of a batch, only the columns that a reply has; texts that hold JSON are still text.
+def reply_rows(batch: pa.RecordBatch | pa.Table, format: str | OwnFormat = "auto") -> Iterator[dict[str, Any]]:  # noqa: A002
+    """The rows of a batch, only the columns that are read; texts that hold JSON are still text.
 
     Raises:
         DataError: see :func:`check_columns`; or a text is not valid UTF-8.
     """
-    names = check_columns(batch.schema)
+    names = check_columns(batch.schema, format)
     columns = [_values(batch.column(name), name) for name in names]
     for row in zip(*columns, strict=True):
         yield dict(zip(names, row, strict=True))
@@ -309,13 +310,15 @@ def _decoded(row: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-def check_columns(schema: pa.Schema) -> list[str]:
-    """The columns of a schema that are read.
+def check_columns(schema: pa.Schema, format: str | OwnFormat = "auto") -> list[str]:  # noqa: A002 - the option's name
+    """The columns of a schema that are read: those of a reply, and others for a format of a package that takes rows.
 
     Raises:
-        DataError: there are none, one stands twice, or one has a type that JSON does not have.
+        DataError: there are none, one stands twice, or one of a reply has a type that JSON does not have.
     """
     names = [name for name in FIELDS if name in schema.names]
+    if isinstance(format, OwnFormat) and format.takes == "row":
+        names += [name for name in dict.fromkeys(schema.names) if name not in FIELDS and _is_json(schema, name)]
     if not names:
         raise DataError(f"it has none of the columns of a reply: {', '.join(FIELDS)}.")
     for name in names:
@@ -323,6 +326,16 @@ def check_columns(schema: pa.Schema) -> list[str]:
             raise DataError("the column stands twice.", field=name)
         _reader(schema.field(name).type, name)
     return names
+
+
+def _is_json(schema: pa.Schema, name: str) -> bool:
+    if len(schema.get_all_field_indices(name)) > 1:
+        return False
+    try:
+        _reader(schema.field(name).type, name)
+    except DataError:
+        return False
+    return True
 
 
 def _values(column: Any, name: str) -> Iterator[Any]:

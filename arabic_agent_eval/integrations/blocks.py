@@ -25,6 +25,7 @@ from arabic_agent_eval.integrations.arrow import SCHEMA, Columns, RowGrader, che
 from arabic_agent_eval.integrations.counts import Twice, write_counts
 from arabic_agent_eval.items import ItemSet
 from arabic_agent_eval.ranges import Options, RangeGrader, RangeResult
+from arabic_agent_eval.readers import OwnFormat
 from arabic_agent_eval.scoring import Result, Signature
 from arabic_agent_eval.shortcuts import expects_arabic
 from arabic_agent_eval.summary import NO_REPLY
@@ -289,7 +290,7 @@ class BlockGrader:
     def _steps(self, block: Block, part: RangeResult) -> Iterator[Columns | None]:
         """Grade the rows of a block, a bounded number a step, whose columns are to be taken."""
         if block.parquet:
-            for batch in _batches(block):
+            for batch in _batches(block, self.task.options.format):
                 self._rows.grade_columns(batch, part)
                 yield self._columns
             return
@@ -301,9 +302,9 @@ class BlockGrader:
                 yield self._columns
 
 
-def _batches(block: Block) -> Iterator[pa.RecordBatch]:
+def _batches(block: Block, format: str | OwnFormat = "auto") -> Iterator[pa.RecordBatch]:  # noqa: A002 - the option's name
     with _parquet(Path(block.path)) as file:
-        columns, groups = check_columns(file.schema_arrow), range(block.start, block.end)
+        columns, groups = check_columns(file.schema_arrow, format), range(block.start, block.end)
         yield from file.iter_batches(_ROWS, row_groups=list(groups), columns=columns, use_threads=False)
 
 

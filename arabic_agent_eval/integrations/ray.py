@@ -23,7 +23,6 @@ import msgspec
 
 from arabic_agent_eval.batch import GradedBatch, Progress, signature_of
 from arabic_agent_eval.errors import DataError, EvalError, MissingExtra, UsageError
-from arabic_agent_eval.formats import FORMATS
 from arabic_agent_eval.integrations.blocks import (
     Block,
     BlockGrader,
@@ -38,6 +37,7 @@ from arabic_agent_eval.integrations.blocks import (
 )
 from arabic_agent_eval.integrations.counts import Sum, Twice
 from arabic_agent_eval.items import Category, ItemSet
+from arabic_agent_eval.plugins import find_format
 from arabic_agent_eval.ranges import Options
 from arabic_agent_eval.rules import CANONICAL, Rules
 
@@ -95,7 +95,7 @@ def grade_files(
         items: the items, read from a file that every machine sees.
         replies: JSONL or Parquet, or a folder of such files, that every machine sees.
         rules: the rule set.
-        format: one of ``formats.FORMATS``.
+        format: one of ``formats.FORMATS``, or the name of one that a package offers which every machine has.
         causes: whether to explain lost points.
         allow_unknown: count replies to unknown items instead of refusing their blocks.
         categories: declared categories; with them, an item of an unknown category is refused.
@@ -110,12 +110,11 @@ def grade_files(
         UnknownCategory: see ``categories``.
         UsageError: an option makes no sense, or the cluster cannot be reached.
     """
-    if format not in FORMATS:
-        raise UsageError(f"there is no reply format {format!r}; choose one of {', '.join(FORMATS)}.")
+    form = find_format(format)
     if items.path is None:
         raise UsageError("Ray needs items that were read from a file.")
-    signature = signature_of(items, rules, format)
-    options = Options(rules.name, format, causes, None, allow_unknown, categories)
+    signature = signature_of(items, rules, form)
+    options = Options(rules.name, form, causes, None, allow_unknown, categories)
     task = Task(items.path.absolute(), items.name, signature, options, None if out is None else out.absolute())
     graded = GradedFiles(GradedBatch(signature, len(items)))
     blocks = _plan(replies, graded)
