@@ -1,4 +1,4 @@
-"""Matching brackets in a text that holds JSON among other things: strings left aside, in one pass, nothing repaired."""
+"""Where JSON may stand in a text that holds other things: its brackets, strings left aside, and no program code."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 # A line end breaks a string, because strict JSON has none inside: one stray quote cannot swallow what follows it.
 _MARK = re.compile(r'[{}\[\]]|"(?:[^"\\\n]++|\\.)*+(")?')
+_FENCE = re.compile(r"^[ \t]*+```++[ \t]*+([^\s`{\[]*+)", re.MULTILINE)
+_DATA_FENCES = frozenset({"", "json", "jsonc", "text", "tool_call", "tool_calls", "function_call"})
 _CANDIDATE = re.compile(r'\{[ \t\r\n]*+"|\[[ \t\r\n]*+\{')
 
 
@@ -62,3 +64,17 @@ def _balanced(text: str, start: int, limit: int) -> tuple[list[tuple[int, int]],
                 data_depth = sys.maxsize
         after_string = -1
     return closed, limit
+
+
+def outside_code(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The parts of a range that do not stand in a code block of a programming language."""
+    place, inside, is_code = start, False, False
+    for fence in _FENCE.finditer(text, start, end):
+        inside = bool(fence[1]) or not inside
+        was_code, is_code = is_code, inside and fence[1].lower() not in _DATA_FENCES
+        if is_code and not was_code:
+            yield place, fence.start()
+        elif was_code and not is_code:
+            place = fence.end()
+    if not is_code:
+        yield place, end

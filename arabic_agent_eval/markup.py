@@ -18,7 +18,7 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from arabic_agent_eval.brackets import partner, spans
+from arabic_agent_eval.brackets import outside_code, partner, spans
 from arabic_agent_eval.strictjson import MalformedJSON, decode_any_depth, decode_at_sight, replace_surrogates
 from arabic_agent_eval.tools import Call, read_arguments
 
@@ -435,31 +435,14 @@ def _gemma_json(token: re.Match[str]) -> str:
 
 # --- JSON without markup -------------------------------------------------------------------------------------
 
-_FENCE = re.compile(r"^[ \t]*+```++[ \t]*+([^\s`{\[]*+)", re.MULTILINE)
-_DATA_FENCES = frozenset({"", "json", "jsonc", "text", "tool_call", "tool_calls", "function_call"})
-
 
 def _read_prose(source: _Source, ranges: list[tuple[int, int]], offered: Collection[str]) -> Iterator[Call]:
     text = source.text
     for start, end in ranges:
-        for shown in _outside_code(text, start, end):
+        for shown in outside_code(text, start, end):
             for span in spans(text, *shown):
                 if found := source.decoded(*span):
                     yield from _bare_calls(found[0], offered)
-
-
-def _outside_code(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The parts of a range that do not stand in a code block of a programming language."""
-    place, inside, is_code = start, False, False
-    for fence in _FENCE.finditer(text, start, end):
-        inside = bool(fence[1]) or not inside
-        was_code, is_code = is_code, inside and fence[1].lower() not in _DATA_FENCES
-        if is_code and not was_code:
-            yield place, fence.start()
-        elif was_code and not is_code:
-            place = fence.end()
-    if not is_code:
-        yield place, end
 
 
 def _bare_calls(value: Any, offered: Collection[str]) -> Iterator[Call]:
