@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
+from arabic_agent_eval.errors import UsageError
 from arabic_agent_eval.items import Item
 from arabic_agent_eval.tools import Call, Tool
 
@@ -83,9 +84,14 @@ class Offer:
     Args:
         registry: the tools.
         language: in which language tools and parameters are described.
+
+    Raises:
+        UsageError: there is no such language.
     """
 
     def __init__(self, registry: Mapping[str, Tool], language: ToolLanguage = "both") -> None:
+        if language not in TOOL_LANGUAGES:
+            raise UsageError(f"a tool language is one of {', '.join(TOOL_LANGUAGES)}, not {str(language)[:40]!r}.")
         self.registry = registry
         self.language = language
         self._described: dict[str, Tool] = {}

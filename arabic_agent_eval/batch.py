@@ -23,7 +23,7 @@ from arabic_agent_eval.readers import OwnFormat
 from arabic_agent_eval.rules import CANONICAL, Rules
 from arabic_agent_eval.scoring import Result, Signature
 from arabic_agent_eval.shortcuts import expects_arabic
-from arabic_agent_eval.summary import NO_REPLY
+from arabic_agent_eval.tables import NO_REPLY
 from arabic_agent_eval.tally import Ledger, Tally
 
 _SMALLEST_RANGE, _LARGEST_RANGE = 1 << 18, 1 << 24

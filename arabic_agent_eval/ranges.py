@@ -321,9 +321,7 @@ class RangeGrader:
         except DataError as error:
             raise _placed(error, str(self.replies), number, place) from None
 
-    def grade_reply(
-        self, item: Item, reply: Reply, words: Callable[[], str], part: RangeResult, results: Sequence[str] = ()
-    ) -> None:
+    def grade_reply(self, item: Item, reply: Reply, words: Callable[[], str], part: RangeResult) -> None:
         """Grade one reply to an item.
 
         Args:
@@ -331,31 +329,29 @@ class RangeGrader:
             reply: the reply to it.
             words: what the reply says in words; asked for only where it makes no call.
             part: what the outcome is added to.
-            results: what the simulated tools answered to its calls, in their order.
         """
         result = Grader(item, self.rules).evaluate(reply, causes=self.options.causes)
-        self.count(item, result, words()[:SAID] if result.score is not None and not result.calls else "", part, results)
+        said = words()[:SAID] if result.score is not None and not result.calls else ""
+        self.count(item, result, said, part)
+        if self.options.signature is not None:
+            from arabic_agent_eval.rows import row_line, row_of  # noqa: PLC0415 - only who writes rows needs them
 
-    def count(self, item: Item, result: Result, said: str, part: RangeResult, results: Sequence[str] = ()) -> None:
-        """Count a judged reply, and write its row where rows are wanted.
+            causes, signature = self.options.causes, self.options.signature
+            part.rows += row_line(row_of(item, result, signature, causes=causes, said=said or None))
+
+    def count(self, item: Item, result: Result, said: str, part: RangeResult) -> None:
+        """Count a judged reply.
 
         Args:
             item: the item.
             result: what the reply came to.
             said: the beginning of what a reply without a call says in words.
             part: what the outcome is added to.
-            results: as above.
         """
         part.again.append((result.item_id, result.epoch))
         part.failures += result.score is None
         part.written += bool(said) and self.options.format != "text" and bool(read_text(said, item.offered))
         self._count(result, self._facts(item), part.tally)
-        if self.options.signature is not None:
-            from arabic_agent_eval.rows import row_line, row_of  # noqa: PLC0415 - only who writes rows needs them
-
-            causes, signature = self.options.causes, self.options.signature
-            row = row_of(item, result, signature, causes=causes, said=said or None, results=results)
-            part.rows += row_line(row)
 
     def _item(self, item_id: str) -> Item | None:
         try:

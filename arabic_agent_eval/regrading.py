@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import statistics
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ import msgspec
 from arabic_agent_eval.batch import GradedBatch, signature_of
 from arabic_agent_eval.errors import DataError
 from arabic_agent_eval.files import WholeFile
-from arabic_agent_eval.items import Category
+from arabic_agent_eval.items import Category, Item
 from arabic_agent_eval.journal import REPLIES
 from arabic_agent_eval.models.model import Tokens
 from arabic_agent_eval.ranges import SAID, Options, RangeGrader, RangeResult
@@ -26,8 +26,6 @@ from arabic_agent_eval.summary import NOT_ASKED
 from arabic_agent_eval.tally import ItemFacts
 
 _MOST_AHEAD = 50_000  # judged answers in memory
-
-_decode = msgspec.json.Decoder(GradedRow).decode
 
 
 class Latency(msgspec.Struct, frozen=True):
@@ -171,12 +169,11 @@ def grade_run(
     options = _options(run, rules, causes=causes, categories=categories)
     file = None if out is None else WholeFile(out)
     with file or contextlib.nullcontext():
-        for _ in _graded(run, options, part, counts, ahead):
+        for row in _graded(run, options, part, counts, ahead):
             if file is not None:
-                file.write(bytes(part.rows))
+                file.write(row_line(row))
             if each is not None:
-                each(_decode(part.rows))
-            part.rows.clear()
+                each(row)
     batch = GradedBatch(signature_of(run.items, rules, options.format), len(run.items), part.tally)
     batch.failures, batch.written = part.failures, part.written
     return batch, counts.figures(run)
@@ -184,10 +181,7 @@ def grade_run(
 
 def graded_rows(run: Run, *, rules: Rules = CANONICAL, causes: bool = True) -> Iterator[GradedRow]:
     """The graded row of every item that was asked or is still to be asked, one after another."""
-    part = RangeResult()
-    for _ in _graded(run, _options(run, rules, causes=causes), part, _Counts()):
-        yield _decode(part.rows)
-        part.rows.clear()
+    return _graded(run, _options(run, rules, causes=causes), RangeResult(), _Counts())
 
 
 def _options(run: Run, rules: Rules, *, causes: bool, categories: Mapping[str, Category] | None = None) -> Options:
@@ -197,31 +191,37 @@ def _options(run: Run, rules: Rules, *, causes: bool, categories: Mapping[str, C
 
 def _graded(
     run: Run, options: Options, part: RangeResult, counts: _Counts, ahead: Ahead | None = None
-) -> Iterator[None]:
-    """Grade one answer after another into the part; what was not asked yet is unscored."""
+) -> Iterator[GradedRow]:
+    """Grade one answer after another into the part, and give its row; what was not asked yet is unscored."""
     grader = RangeGrader(run.items, run.folder / REPLIES, options)
     due = run.due()
     for record in run.records():
         for pair in due:
             if pair == (record.id, record.epoch):
                 break
-            _add_missing(run, pair, options, part)
-            yield
+            yield _missing(run, pair, options, part)
         counts.add(record)
         judged = None if ahead is None else ahead.take(record)
         result, said = judged or _judge(run, record, grader.rules, causes=options.causes)
         results = [result for turn in record.turns for result in turn.results]
-        grader.count(run.items[record.id], result, said, part, results)
-        yield
+        item = run.items[record.id]
+        grader.count(item, result, said, part)
+        yield _row(item, result, options, said=said or None, results=results)
     for pair in due:
-        _add_missing(run, pair, options, part)
-        yield
+        yield _missing(run, pair, options, part)
 
 
-def _add_missing(run: Run, pair: tuple[str, int], options: Options, part: RangeResult) -> None:
+def _missing(run: Run, pair: tuple[str, int], options: Options, part: RangeResult) -> GradedRow:
+    """Count what was not asked yet, and give its row."""
     item, epoch = run.items[pair[0]], pair[1]
     arabic = expects_arabic(item.expected_calls)
     part.tally.add_unscored(item.id, NOT_ASKED, facts=ItemFacts(item.category, item.dialect, arabic))
-    if options.signature is not None:
-        result = Result(item.id, item.category, item.dialect, epoch, None, NOT_ASKED, arabic, (), ())
-        part.rows += row_line(row_of(item, result, options.signature, causes=options.causes))
+    result = Result(item.id, item.category, item.dialect, epoch, None, NOT_ASKED, arabic, (), ())
+    return _row(item, result, options)
+
+
+def _row(
+    item: Item, result: Result, options: Options, *, said: str | None = None, results: Sequence[str] = ()
+) -> GradedRow:
+    assert options.signature is not None  # noqa: S101 - rows are wanted of every run
+    return row_of(item, result, options.signature, causes=options.causes, said=said, results=results)

@@ -17,7 +17,7 @@ from arabic_agent_eval.grading import Expectation
 from arabic_agent_eval.items import ExpectedCall, Item
 from arabic_agent_eval.rules import RULES
 from arabic_agent_eval.scoring import Result, Signature
-from arabic_agent_eval.summary import NO_REPLY
+from arabic_agent_eval.tables import NO_REPLY
 from arabic_agent_eval.tally import ItemFacts, Ledger, Outcome, Tally
 from arabic_agent_eval.tools import Call
 

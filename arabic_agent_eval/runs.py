@@ -304,7 +304,7 @@ class Run:
         if items.fingerprint != manifest.asked.fingerprint:
             what = "the items are not those that the run asked: their fingerprint has changed."
             raise DataError(what, path=str(folder / ITEMS), remedy="Restore the file, or start a new run.")
-        tools = Toolbox.from_schemas(read_json(folder / TOOLS))
+        tools = Toolbox.read(folder / TOOLS)
         if fingerprint_of((folder / TOOLS).read_bytes()) != manifest.asked.tools:
             what = "the tools are not those that the run offered: their fingerprint has changed."
             raise DataError(what, path=str(folder / TOOLS), remedy="Restore the file, or start a new run.")

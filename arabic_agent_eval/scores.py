@@ -130,7 +130,8 @@ class Sheet:
             raise UsageError("the file holds no rows.")
         epochs = max(len(several) for several in self._answers.values())
         signature = replace(Signature.read(self._signature), epochs=epochs)
-        items = {item_id: _item(item_id, facts, self._answers[item_id]) for item_id, facts in self._facts.items()}
+        answers = self._answers
+        items = {item_id: _item(item_id, facts, answers[item_id], epochs) for item_id, facts in self._facts.items()}
         return Scores(name, path, signature, items, figures, created)
 
 
@@ -203,8 +204,8 @@ def _joined(item: ItemScores, several: list[ItemScores]) -> ItemScores:
     )
 
 
-def _item(item_id: str, facts: _Facts, answers: list[_Answer]) -> ItemScores:
-    """One item, its answers in the order of their epochs."""
+def _item(item_id: str, facts: _Facts, answers: list[_Answer], epochs: int) -> ItemScores:
+    """One item, its answers in the order of their epochs; an epoch that no row answers was not judged."""
     category, dialect, intent, arabic = facts
     judged = [(total, axes) for _, total, axes in sorted(answers, key=lambda answer: answer[0]) if total is not None]
     return ItemScores(
@@ -215,7 +216,7 @@ def _item(item_id: str, facts: _Facts, answers: list[_Answer]) -> ItemScores:
         totals=tuple([total for total, _ in judged]),
         axes=_axes([axes for _, axes in judged]),
         arabic=arabic,
-        unscored=len(answers) - len(judged),
+        unscored=epochs - len(judged),
     )
 
 

@@ -15,11 +15,19 @@ from arabic_agent_eval.errors import UnknownCategory
 from arabic_agent_eval.items import CATEGORIES, DIALECTS, Category
 from arabic_agent_eval.rules import AXES, composition
 from arabic_agent_eval.scoring import Signature, grade
-from arabic_agent_eval.tables import AXIS_WORDS, Grid, coverage_line, interval, notebook_block, number, score_line
+from arabic_agent_eval.tables import (
+    AXIS_WORDS,
+    NO_REPLY,
+    Grid,
+    coverage_line,
+    interval,
+    notebook_block,
+    number,
+    score_line,
+)
 from arabic_agent_eval.tally import FULL, Example, ItemFacts, Outcome, Tally
 
 NO_DIALECT: Final = "(none)"
-NO_REPLY: Final = "no reply in the file"
 NOT_ASKED: Final = "not asked yet"
 
 

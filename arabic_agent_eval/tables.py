@@ -16,6 +16,8 @@ AXIS_WORDS: Final = {
     "error_handling": "errors",
 }
 """Axis → its short name in tables."""
+NO_REPLY: Final = "no reply in the file"
+"""Why an item that no row answers is unscored."""
 
 
 def number(value: float | None) -> str:
@@ -29,7 +31,10 @@ def coverage_line(scored: int, total: int, reasons: dict[str, int], worst_case: 
     if not reasons:
         return line
     line += "; unscored: " + ", ".join(f"{count:,} × {reason.rstrip('.')}" for reason, count in reasons.items())
-    return line if worst_case is None else f"{line}; with these counted as wrong the score is {number(worst_case)}"
+    if worst_case is None:
+        return line
+    counted = "failures" if NO_REPLY in reasons else "these"  # an item without a reply is no failure
+    return f"{line}; with {counted} counted as wrong the score is {number(worst_case)}"
 
 
 def score_line(overall: float | None, grade: str | None, scored: int, unscored: int) -> str:

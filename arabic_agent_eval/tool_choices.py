@@ -85,9 +85,9 @@ def _choice(expected: Name, called: Counter[Name]) -> ToolChoice:
         right=right,
         instead=others,
         nothing=called[Absent.NOTHING],
-        unreadable=0 if _is_right(expected, Absent.UNREADABLE) else called[Absent.UNREADABLE],
+        unreadable=called[Absent.UNREADABLE],
     )
 
 
 def _is_right(expected: Name, called: Name) -> bool:
-    return expected == called or (expected == "*" and called is not Absent.NOTHING)
+    return expected == called or (expected == "*" and isinstance(called, str))

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from arabic_agent_eval.errors import DataError
+from arabic_agent_eval.files import read_json
 from arabic_agent_eval.strictjson import MalformedJSON, decode, too_deep
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from typing import Self
 
 CallError = Literal["malformed_call", "malformed_arguments", "double_encoded_arguments"]
@@ -124,6 +126,20 @@ class Toolbox(Mapping[str, Tool]):
 
     def __len__(self) -> int:
         return len(self._tools)
+
+    @classmethod
+    def read(cls, path: Path | None) -> Toolbox:
+        """The tools of a registry in a file; none where there is no file.
+
+        Raises:
+            DataError: the file cannot be read, or an entry is not an OpenAI function schema.
+        """
+        if path is None:
+            return cls(())
+        try:
+            return cls.from_schemas(read_json(path))
+        except DataError as error:
+            raise error.at(str(path)) from None
 
     @classmethod
     def from_schemas(cls, document: Any) -> Toolbox:

@@ -17,7 +17,8 @@ from arabic_agent_eval.lexicon import words
 from arabic_agent_eval.reports import junit
 from arabic_agent_eval.reports.junit import JUnitCases
 from arabic_agent_eval.rows import GradedRow
-from arabic_agent_eval.summary import NO_REPLY, NOT_ASKED
+from arabic_agent_eval.summary import NOT_ASKED
+from arabic_agent_eval.tables import NO_REPLY
 from arabic_agent_eval.tools import Call
 from tests.test_cli import ITEMS, aae, files, replies_to, write
 from tests.test_reports import HOSTILE, dangerous, hostile_files

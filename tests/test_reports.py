@@ -492,3 +492,39 @@ def test_hostile_rows_reach_no_terminal(tmp_path, field):
     path.write_text(json.dumps(row), encoding="utf-8")
 
     assert dangerous(aae("report", path).out + aae("show", path, "a").out) == set()
+
+
+def right_answers(count: int) -> tuple[list[dict], list[dict]]:
+    """Items of one category, and right answers to them."""
+    items = [item(f"i{number}", "multi_step", "msa", [("book_table", {"place": "جدة"})]) for number in range(count)]
+    return items, [{"id": row["id"], "calls": row["expected_calls"]} for row in items]
+
+
+def test_failures_counted_as_wrong(tmp_path):
+    """The worst case counts failures; items without a reply are none, and the sentence says so."""
+    items, right = right_answers(10)
+    failed = {"id": "i9", "error": "timeout"}
+
+    some = aae("grade", *files(tmp_path, items, [right[0], failed]), "--json").json
+    said = aae("grade", *files(tmp_path, items, [right[0], failed])).out
+    said_of_all = aae("grade", *files(tmp_path, items, [*right[:9], failed])).out
+
+    assert (some["overall"], some["worst_case"]) == (1.0, pytest.approx(0.5))
+    assert "with failures counted as wrong the score is 0.5000" in " ".join(said.split())
+    assert "with these counted as wrong the score is 0.9000" in " ".join(said_of_all.split())
+
+
+def test_an_epoch_without_a_row_is_missing(tmp_path):
+    """Rows that hold fewer epochs of one item than of another are incomplete in every command."""
+    items, right = right_answers(2)
+    replies = [reply | {"epoch": epoch} for epoch in range(2) for reply in right][:3]
+    for name in ("rows.jsonl", "more.jsonl"):
+        aae("grade", *files(tmp_path, items, replies), "--out", tmp_path / name)
+
+    report = aae("report", tmp_path / "rows.jsonl", "--json").json
+    compared = aae("compare", tmp_path / "rows.jsonl", tmp_path / "more.jsonl")
+    ranked = aae("leaderboard", tmp_path / "rows.jsonl", tmp_path / "more.jsonl", "--json").json
+
+    assert report["coverage"] == {"scored": 3, "unscored": 1, "total": 4}
+    assert compared.code == 3
+    assert [ranked["entries"][0]["coverage"][name] for name in ("scored", "total")] == [3, 4]

@@ -18,7 +18,7 @@ def test_tools_that_met():
     choices.add(row_with(None, expected_calls=expected))
 
     assert choices.counted() == [
-        ToolChoice("*", times=3, right=2, instead={}, nothing=1, unreadable=0),
+        ToolChoice("*", times=3, right=1, instead={}, nothing=1, unreadable=1),
         ToolChoice("f", times=3, right=2, instead={"g": 1}, nothing=0, unreadable=0),
         ToolChoice("g", times=3, right=2, instead={}, nothing=0, unreadable=1),
         ToolChoice(None, times=1, right=0, instead={"y": 1}, nothing=0, unreadable=0),

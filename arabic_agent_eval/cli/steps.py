@@ -61,16 +61,9 @@ def registry(items: str, tools: str | None) -> Any:
         DataError: if the file is not there or holds no tools.
     """
     from arabic_agent_eval.bundled import find_tools
-    from arabic_agent_eval.files import read_json
     from arabic_agent_eval.tools import Toolbox
 
-    path = find_tools(items, tools)
-    if path is None:
-        return Toolbox(())
-    try:
-        return Toolbox.from_schemas(read_json(path))
-    except DataError as error:
-        raise error.at(str(path)) from None
+    return Toolbox.read(find_tools(items, tools))
 
 
 def declared(path: Path | None, *, items: str | None = None, runs: Iterable[Path] = ()) -> dict[str, Category]:
@@ -193,7 +186,7 @@ def finish(summary: Summary, fail_under: float | None) -> None:
     """The exit code: a score below the gate, then failures, then a gate that too few answers reached."""
     from typer import Exit
 
-    from arabic_agent_eval.summary import NO_REPLY
+    from arabic_agent_eval.tables import NO_REPLY
 
     coverage = summary.coverage
     failures = coverage.unscored - summary.unscored_reasons.get(NO_REPLY, 0)

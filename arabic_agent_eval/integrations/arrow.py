@@ -6,7 +6,7 @@ apart and put together. ``docs/integrations/arrow.md`` describes both schemas.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -190,13 +190,11 @@ class RowGrader(RangeGrader):
             raise DataError("an epoch must be below 2^63.", path=str(self.replies), line=number, field=field)
         super().grade_row(row, part, number, place)
 
-    def grade_reply(
-        self, item: Item, reply: Reply, words: Callable[[], str], part: RangeResult, results: Sequence[str] = ()
-    ) -> None:
+    def grade_reply(self, item: Item, reply: Reply, words: Callable[[], str], part: RangeResult) -> None:
         """Judge and count one reply; see :meth:`RangeGrader.grade_reply`."""
         result = self._grader(item).evaluate(reply, causes=self.options.causes)
         said = words()[:SAID] if result.score is not None and not result.calls else ""
-        self.count(item, result, said, part, results)
+        self.count(item, result, said, part)
         if self.columns is not None:
             self.columns.add(result, said)
 

@@ -28,7 +28,7 @@ from arabic_agent_eval.ranges import Options, RangeGrader, RangeResult
 from arabic_agent_eval.readers import OwnFormat
 from arabic_agent_eval.scoring import Result, Signature
 from arabic_agent_eval.shortcuts import expects_arabic
-from arabic_agent_eval.summary import NO_REPLY
+from arabic_agent_eval.tables import NO_REPLY
 
 import pyarrow as pa  # isort: skip - arrow, above, says how to install it
 import pyarrow.parquet as pq  # isort: skip

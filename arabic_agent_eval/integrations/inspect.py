@@ -29,7 +29,6 @@ from arabic_agent_eval.asking import (
 )
 from arabic_agent_eval.bundled import find_categories, find_items, find_tools, is_bundled, set_names
 from arabic_agent_eval.errors import DataError, MissingExtra, UsageError
-from arabic_agent_eval.files import read_json
 from arabic_agent_eval.integrations.inspect_answers import (
     KEPT,
     WITHOUT_RAW,
@@ -163,8 +162,7 @@ def read_items(name: str) -> ItemSet:
 
 
 def _registry(items: str, tools: str | None) -> Toolbox:
-    path = find_tools(items, tools)
-    return Toolbox(()) if path is None else Toolbox.from_schemas(read_json(path))
+    return Toolbox.read(find_tools(items, tools))
 
 
 def _check_tools(item: Item, registry: Toolbox) -> None:

@@ -23,7 +23,6 @@ import msgspec
 from arabic_agent_eval.asking import Offer, request_for
 from arabic_agent_eval.bundled import find_items, find_tools
 from arabic_agent_eval.errors import UsageError
-from arabic_agent_eval.files import read_json
 from arabic_agent_eval.integrations.explanations import explain
 from arabic_agent_eval.integrations.handover import item_of, reply_of, words_in
 from arabic_agent_eval.items import ItemSet
@@ -111,12 +110,11 @@ def generate_tests(config: Mapping[str, Any] | None = None) -> list[dict[str, An
 
     Raises:
         DataError: the items or tools cannot be read.
+        UsageError: there is no such language.
     """
     options = _mapping(config)
     name = str(options.get("items", "starter"))
-    registry = find_tools(name, options.get("tools"))
-    tools = Toolbox(()) if registry is None else Toolbox.from_schemas(read_json(registry))
-    offer = Offer(tools, options.get("tool_language", "both"))
+    offer = Offer(Toolbox.read(find_tools(name, options.get("tools"))), options.get("tool_language", "both"))
     tests = []
     for item in ItemSet.read(find_items(name)).values():
         if not is_conversation(item):

@@ -20,7 +20,6 @@ from arabic_agent_eval._version import __version__
 from arabic_agent_eval.asking import SYSTEM_PROMPT, Offer, ToolLanguage, request_for
 from arabic_agent_eval.bundled import find_categories, find_items, find_tools, is_bundled
 from arabic_agent_eval.errors import MissingExtra
-from arabic_agent_eval.files import read_json
 from arabic_agent_eval.integrations.explanations import explain
 from arabic_agent_eval.integrations.handover import DEFAULT_CATEGORY, item_of, reply_of, words_in
 from arabic_agent_eval.items import ItemSet, read_categories
@@ -93,10 +92,10 @@ def dataset(
     Raises:
         DataError: the items or tools cannot be read.
         UnknownCategory: an item's category has no weight.
+        UsageError: there is no such language.
     """
-    path, registry = find_items(str(items)), find_tools(str(items), tools)
+    path, offer = find_items(str(items)), Offer(Toolbox.read(find_tools(str(items), tools)), tool_language)
     found = ItemSet.read(path, name=str(items) if is_bundled(path) else None)
-    offer = Offer(Toolbox(()) if registry is None else Toolbox.from_schemas(read_json(registry)), tool_language)
     declared = find_categories(str(items))
     categories = {} if declared is None else read_categories(declared)
     cases: list[Case[Question, Any, dict[str, Any]]] = []

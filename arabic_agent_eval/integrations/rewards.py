@@ -175,7 +175,7 @@ def trl_reward(completions: Sequence[Any], **columns: Any) -> list[float | None]
 
     >>> right = '[{"function": "get_time", "arguments": {"city": "مكة"}}]'
     >>> text = '<tool_call>{"name": "get_time", "arguments": {"city": "مكه"}}</tool_call>'
-    >>> trl_reward([text, "لا أعرف"], expected_calls=[right, right])
+    >>> [round(reward, 4) for reward in trl_reward([text, "لا أعرف"], expected_calls=[right, right])]
     [0.965, 0.0]
     """
     return _shared(None, strict=False)(completions, **columns)

@@ -7,7 +7,8 @@ from typing import Final, Literal
 
 from arabic_agent_eval import lexicon
 from arabic_agent_eval.items import CATEGORIES, Category
-from arabic_agent_eval.summary import NO_DIALECT, NO_REPLY, NOT_ASKED
+from arabic_agent_eval.summary import NO_DIALECT, NOT_ASKED
+from arabic_agent_eval.tables import NO_REPLY
 
 Language = Literal["en", "ar"]
 

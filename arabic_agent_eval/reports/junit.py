@@ -19,8 +19,8 @@ from arabic_agent_eval.files import WholeFile, reason_of
 from arabic_agent_eval.items import CATEGORIES
 from arabic_agent_eval.lexicon import words
 from arabic_agent_eval.reports.side_by_side import call_lines
-from arabic_agent_eval.summary import NO_DIALECT, NO_REPLY, NOT_ASKED
-from arabic_agent_eval.tables import number
+from arabic_agent_eval.summary import NO_DIALECT, NOT_ASKED
+from arabic_agent_eval.tables import NO_REPLY, number
 from arabic_agent_eval.tally import FULL
 from arabic_agent_eval.text import name_invisible
 

@@ -15,7 +15,6 @@ import msgspec
 from arabic_agent_eval.asking import Offer, request_for
 from arabic_agent_eval.bundled import find_categories, find_items, find_tools, is_bundled
 from arabic_agent_eval.errors import MissingExtra
-from arabic_agent_eval.files import read_json
 from arabic_agent_eval.items import Item, ItemSet, read_categories, read_item
 from arabic_agent_eval.models.turns import content_text, earlier_turns
 from arabic_agent_eval.scoring import CategoryScore, Grader, Score, compute_overall_score
@@ -41,8 +40,7 @@ def documents(items: str = "starter", tools: str | None = None, **_: Any) -> lis
         DataError: the items or tools cannot be read.
         UnknownCategory: an item's category has no weight.
     """
-    path, registry = find_items(items), find_tools(items, tools)
-    offer = Offer(Toolbox(()) if registry is None else Toolbox.from_schemas(read_json(registry)))
+    path, offer = find_items(items), Offer(Toolbox.read(find_tools(items, tools)))
     declared = find_categories(items)
     categories = {} if declared is None else read_categories(declared)
     return [
