@@ -215,10 +215,13 @@ def compare_all(
     *,
     categories: Mapping[str, Category] | None = None,
     common: bool = False,
+    by_intent: bool = False,
     level: float = LEVEL,
     listed: int = LISTED,
 ) -> list[Comparison]:
     """Compare every other with the first.
+
+    With ``by_intent`` the scores are what :func:`~arabic_agent_eval.scores.matched_by_intent` gave.
 
     The p-values of the overall scores are adjusted over the models where these are more than two, and those of
     categories and dialects over all groups of all models.
@@ -228,7 +231,10 @@ def compare_all(
     if len(runs) < 2:  # noqa: PLR2004
         raise UsageError("a comparison needs two runs or more.")
     first, *others = runs
+    common = common or by_intent
     found = [_compared(first, other, categories or {}, level, listed, common=common) for other in others]
+    if by_intent:
+        found = [msgspec.structs.replace(one, notes=_notes_by_intent(one.notes, first)) for one in found]
     return _adjusted(found)
 
 
@@ -286,6 +292,15 @@ def _check(a: Scores, b: Scores, *, common: bool) -> list[str]:
     if mine.epochs != theirs.epochs:
         notes.append(f"Items were not asked equally often: {mine.epochs} and {theirs.epochs} times.")
     return notes
+
+
+def _notes_by_intent(notes: Sequence[str], scores: Scores) -> list[str]:
+    without = sum("arabic_preservation" not in item.axes for item in scores.judged())
+    told = [note.replace("the same id and category", "the same intent and category") for note in notes]
+    if without:
+        what = "only one side expects anything Arabic; these are scored without Arabic preservation."
+        told.append(f"In {without:,} of them {what}")
+    return told
 
 
 def _fingerprint(scores: Scores) -> str:

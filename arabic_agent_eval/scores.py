@@ -5,7 +5,7 @@ They are read from a run folder or from graded rows and never computed again fro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ import msgspec
 
 from arabic_agent_eval.errors import DataError, UsageError
 from arabic_agent_eval.rows import GradedRow, read_rows
-from arabic_agent_eval.rules import AXES, CANONICAL, Rules
+from arabic_agent_eval.rules import AXES, CANONICAL, Rules, composition
 from arabic_agent_eval.scoring import Signature
 from arabic_agent_eval.tally import FULL, Ledger
 
@@ -169,15 +169,29 @@ def read_graded(path: Path, *, rules: Rules = CANONICAL) -> Iterator[GradedRow]:
     return read_rows(path)
 
 
-def matched_by_intent(scores: Scores, other: Scores) -> Scores:
-    """The other scores under the ids of these, so that sets which only share intents can be compared item by item.
+def matched_by_intent(first: Scores, others: Sequence[Scores]) -> list[Scores]:
+    """The first scores and the others under its ids, so that sets which only share intents can be compared.
 
-    An item gets the mean of the other's judged items with the same intent and category; one without any is left out.
-    So each dialect of a set stands against the same controls in another language.
+    An item gets the mean of another's judged items with the same intent and category; one without any is left out. So
+    each dialect of a set stands against the same controls in another language.
+
+    Where only one side of a request expects anything Arabic, all sides are scored without Arabic preservation: the
+    others would get its points for nothing.
 
     Raises:
         UsageError: no intent is common to both.
     """
+    matched = [_under_ids(first, other) for other in others]
+    uneven = {item_id for one in matched for item_id, item in one.items() if item.arabic != first.items[item_id].arabic}
+    return [
+        msgspec.structs.replace(
+            one, items={id_: _without_arabic(item) if id_ in uneven else item for id_, item in items.items()}
+        )
+        for one, items in zip([first, *others], [first.items, *matched], strict=True)
+    ]
+
+
+def _under_ids(scores: Scores, other: Scores) -> dict[str, ItemScores]:
     said: dict[tuple[str | None, str], list[ItemScores]] = {}
     for item in other.judged(lambda one: one.intent is not None):
         said.setdefault((item.intent, item.category), []).append(item)
@@ -187,7 +201,19 @@ def matched_by_intent(scores: Scores, other: Scores) -> Scores:
             found[item.item_id] = _joined(item, several)
     if not found:
         raise UsageError(f"{scores.path} and {other.path} have no intent in common.")
-    return Scores(other.name, other.path, other.signature, found, other.figures)
+    return found
+
+
+def _without_arabic(item: ItemScores) -> ItemScores:
+    """An item with its mean over the other axes as its one score."""
+    if not item.totals:
+        return item
+    weights, own = composition(item.category)
+    shares = {"function_selection": weights[0], "argument_accuracy": weights[1], own or "": weights[3]}
+    kept = {axis: value for axis, value in item.axes.items() if axis != "arabic_preservation"}
+    total = sum(kept[axis] * share for axis, share in shares.items() if axis in kept)
+    counted = sum(share for axis, share in shares.items() if axis in kept)
+    return msgspec.structs.replace(item, totals=(total / counted,), axes=kept, arabic=False)
 
 
 def _joined(item: ItemScores, several: list[ItemScores]) -> ItemScores:

@@ -395,6 +395,22 @@ def test_controls_are_matched_by_intent(tmp_path):
     }  # fmt: skip
 
 
+def test_controls_get_nothing_for_expecting_no_arabic(tmp_path):
+    """Where only one side expects anything Arabic its axis is left out on both, so the same mistake costs the same."""
+    spoken = [item("trip-msa", "multi_step", "msa", [("f", {"place": "جدة"})], intent="trip")]
+    control = [item("trip-en", "multi_step", "english", [("f", {"place": "Jeddah"})], intent="trip")]
+    wrong = [{"function": "f", "arguments": {"place": "x"}}]
+    a, b = rows_of(tmp_path, "arabic", [wrong], spoken), rows_of(tmp_path, "english", [wrong], control)
+
+    alone = [aae("report", path, "--json").json["overall"] for path in (a, b)]
+    [found] = json.loads(aae("compare", a, b, "--by-intent", "--json").out)["comparisons"]
+
+    assert alone == [pytest.approx(0.4), pytest.approx(0.65)]
+    assert (found["a"]["score"], found["b"]["score"]) == (pytest.approx(0.4 / 0.75), pytest.approx(0.4 / 0.75))
+    assert "In 1 of them only one side expects anything Arabic" in found["notes"][-1]
+    assert "those with the same intent and category are compared" in found["notes"][0]
+
+
 def test_several_controls_count_with_their_mean(tmp_path):
     """Two controls of one intent stand for it with the mean of both, whatever their order."""
     spoken = [item("trip-msa", "multi_step", "msa", [("f", {"place": "جدة", "day": "غدا"})], intent="trip")]

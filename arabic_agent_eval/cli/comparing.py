@@ -66,8 +66,8 @@ def compare(
     declared = steps.declared(categories, runs=runs)
     scores = [read_scores(path, rules=RULES[rules]) for path in runs]
     if by_intent:
-        scores[1:] = [matched_by_intent(scores[0], other) for other in scores[1:]]
-    found = compare_all(scores, categories=declared, common=common or by_intent, listed=max(show, LISTED))
+        scores = matched_by_intent(scores[0], scores[1:])
+    found = compare_all(scores, categories=declared, common=common, by_intent=by_intent, listed=max(show, LISTED))
     if as_json:
         steps.write(json.format(json.encode({"comparisons": found}), indent=2) + b"\n")
     else:
