@@ -406,7 +406,7 @@ def test_controls_get_nothing_for_expecting_no_arabic(tmp_path):
     [found] = json.loads(aae("compare", a, b, "--by-intent", "--json").out)["comparisons"]
 
     assert alone == [pytest.approx(0.4), pytest.approx(0.65)]
-    assert (found["a"]["score"], found["b"]["score"]) == (pytest.approx(0.4 / 0.75), pytest.approx(0.4 / 0.75))
+    assert (found["overall"]["a"], found["overall"]["b"]) == (pytest.approx(0.4 / 0.75), pytest.approx(0.4 / 0.75))
     assert "In 1 of them only one side expects anything Arabic" in found["notes"][-1]
     assert "those with the same intent and category are compared" in found["notes"][0]
 
