@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from arabic_agent_eval.errors import DataError
+from arabic_agent_eval.files import write_whole
 from arabic_agent_eval.items import ItemSet
 from authoring import card, findings, rules
 from authoring.assembly import core, english, tracks
@@ -92,12 +93,12 @@ def _write(made: dict[str, Rows], sources: Sources, files: Files) -> None:
             folder = files.data / name
             folder.mkdir(exist_ok=True)
             text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-            (folder / "items.jsonl").write_text(text, encoding="utf-8", newline="\n")
+            write_whole(folder / "items.jsonl", text.encode())
             if name != "core":
-                (folder / "tools.json").write_bytes(registry)
+                write_whole(folder / "tools.json", registry)
         declared = {name: {"weight": 0} | sources.tracks[name] for name in TRACKS}
         text = json.dumps(declared, ensure_ascii=False, indent=2) + "\n"
-        (files.data / "core-tracks" / "categories.json").write_text(text, encoding="utf-8", newline="\n")
+        write_whole(files.data / "core-tracks" / "categories.json", text.encode())
         card.write(files)
         for name, rows in made.items():
             path = files.data / name / "items.jsonl"

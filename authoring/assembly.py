@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
 import re
 from collections.abc import Iterator
@@ -155,11 +156,16 @@ def _without_particle(word: str, wanted: str) -> int | None:
     return 1 if word[:1] in {"و", "ب", "ل", "ف", "ع", "ه"} and word[1:] == wanted else None
 
 
+def _shuffled(names: list[str], of: str) -> list[str]:
+    """Tools in an order that says nothing, the same in all dialects; authors tend to write the right one first."""
+    return sorted(names, key=lambda name: hashlib.sha256(f"{of} {name}".encode()).digest())
+
+
 def _ordered(row: dict[str, Any]) -> dict[str, Any]:
     """The fields in one order, those that say nothing left out."""
     found = {name: row[name] for name in _ITEM if row.get(name) not in (None, {}) and row.get(name) != []}
     found["expected_calls"] = row["expected_calls"]
-    found.setdefault("available_functions", row.get("available_functions", []))
+    found["available_functions"] = _shuffled(row.get("available_functions", []), row.get("intent") or row["id"])
     if found.get("ordered") is True:
         del found["ordered"]
     return {name: found[name] for name in _ITEM if name in found}

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from arabic_agent_eval.checks import Finding, check_items
+from arabic_agent_eval.derivation import leaves_of
 from arabic_agent_eval.field_checks import check_fields
 from arabic_agent_eval.items import ExpectedCall, Item, item_from_row
+from arabic_agent_eval.numbers import number_words_in
 from arabic_agent_eval.set_checks import check_any_set, check_whole_set
+from arabic_agent_eval.text import fold_digits
 from arabic_agent_eval.tools import Toolbox
 from authoring.assembly import control
 from authoring.sources import DIALECTS, SHORT, TRACKS, Files, Report, Rows
 
 ENGLISH: Final = "english"
 _UNDERIVABLE: Final = re.compile(r"The expected value (?P<value>.+) has words that nothing given")
+_CODE: Final = re.compile(r"[+A-Za-z-]{0,4}\d[\d -]{2,}")
+_DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
+_LARGE: Final = 100  # smaller numbers are mostly said in words, or not at all
 _SUFFIX: Final = re.compile(rf"(?<=[a-z0-9_])\.(?:{'|'.join([*SHORT.values(), 'en'])})(?=')")
 
 
@@ -35,6 +43,7 @@ def check_sets(made: dict[str, Rows], tools: Toolbox, files: Files, report: Repo
     # In one go, since each schema is compiled once for a call: most of the time goes there.
     findings = _of_items([*every.values()], tools)
     for name, rows in made.items():
+        findings += [finding for row in rows for finding in _unsaid_numbers(row)]
         findings += _of_set(rows, tools, whole=name == "core")
     for finding in findings:
         row = every.get(finding.item_id)
@@ -65,6 +74,26 @@ def check_intents(rows: Rows, tools: Toolbox, path: str, report: Report) -> None
         name = finding.item_id.removesuffix(".en")
         if (name, finding.rule, finding.field) not in told:
             report.add(path, name, "en", finding.rule, finding.field, finding.message)
+
+
+def _unsaid_numbers(row: dict[str, Any]) -> Iterator[Finding]:
+    """Codes, and numbers of three digits or more, that neither the line nor anything before a call says.
+
+    Of a line that says no such number in digits only a reader can tell, and an error may tell how to correct a code.
+    """
+    given = [row["instruction"], row.get("context"), row.get("messages")]
+    in_digits = re.search(r"\d{3}", fold_digits(row["instruction"])) and not number_words_in(row["instruction"])
+    for place, call in enumerate(row["expected_calls"]):
+        said = re.sub(r"(?<=\d)[ -](?=\d)", "", fold_digits(json.dumps(given, ensure_ascii=False)))
+        corrected = row["category"] == "error_recovery" and place > 0
+        for path, value in leaves_of(call["arguments"]):
+            code = isinstance(value, str) and _CODE.fullmatch(value) and not (_DAY.fullmatch(value) or corrected)
+            number = isinstance(value, int | float) and value >= _LARGE and in_digits
+            if (code or number) and re.sub(r"\D", "", str(value).removesuffix(".0")) not in said.replace(".", ""):
+                field = ".".join(map(str, (f"expected_calls[{place}].arguments", *path)))
+                message = f"Nothing given says the number {value}; say it in the line, or correct the value."
+                yield Finding(row["id"], "unsaid_number", field, message)
+        given.append(call.get("result"))
 
 
 def _of_items(rows: Rows, tools: Toolbox) -> list[Finding]:

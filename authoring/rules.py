@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from arabic_agent_eval.derivation import leaves_of
 from arabic_agent_eval.tools import Toolbox
-from authoring.sources import DIALECTS, PREFIXES, Files, Report, Rows, Sources
+from authoring.sources import DIALECTS, PREFIXES, SHORT, Files, Report, Rows, Sources
 
 STEPS: Final = (2, 5)
 """How many calls an item of ``multi_step`` has."""
@@ -34,6 +34,27 @@ def check_content(sources: Sources, files: Files, report: Report) -> None:
             for field, sentence in _facts(row, "\n".join(turns), sources.tools):
                 report.add(path, row["id"], field, sentence)
     _equal_lines(sources, files, report)
+    _built_ids(sources, files, report)
+    _balance(sources, files, report)
+
+
+def _built_ids(sources: Sources, files: Files, report: Report) -> None:
+    """No single item has the id that an item of an intent gets."""
+    endings = [*SHORT.values(), "en"]
+    built = {f"{row['intent']}.{end}" for rows in sources.intents.values() for row in rows for end in endings}
+    for dialect, rows in sources.singles.items():
+        for row in rows:
+            if row["id"] in built:
+                path = files.shown(files.singles(dialect))
+                report.add(path, row["id"], "id", "an item of an intent gets this id: give this one another name.")
+
+
+def _balance(sources: Sources, files: Files, report: Report) -> None:
+    most = max(map(len, sources.singles.values()))
+    for dialect, rows in sources.singles.items():
+        if len(rows) < most:
+            sentence = f"single items here: {len(rows)}, in another dialect: {most}; write {most - len(rows)} more."
+            report.add(files.shown(files.singles(dialect)), sentence)
 
 
 def check_intents(rows: Rows, path: str, tools: Toolbox, report: Report) -> None:

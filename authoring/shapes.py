@@ -347,11 +347,9 @@ def check_messages(path: str, name: str, line: dict[str, Any], report: Report) -
 def _singles(files: Files, report: Report) -> dict[str, Rows]:
     found: dict[str, Rows] = {}
     homes: dict[str, str] = {}
-    sound = True
     for dialect in DIALECTS:
         path = files.singles(dialect)
         rows = _rows(files, path, report, "id")
-        sound = sound and rows is not None
         for name, row in rows or ():
             _Entry(files.shown(path), name, row, report).check_single(dialect)
             if is_text(row.get("id")) and name in homes:
@@ -359,11 +357,6 @@ def _singles(files: Files, report: Report) -> dict[str, Rows]:
                 report.add(files.shown(path), name, "id", f"the id stands {both}: give each item its own.")
             homes.setdefault(name, files.shown(path))
         found[dialect] = [row for _, row in rows or ()]
-    most = max(map(len, found.values()))
-    for dialect, held in found.items():
-        if sound and len(held) < most:
-            sentence = f"single items here: {len(held)}, in another dialect: {most}; write {most - len(held)} more."
-            report.add(files.shown(files.singles(dialect)), sentence)
     return found
 
 

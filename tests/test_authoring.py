@@ -7,6 +7,7 @@ import shutil
 
 import pytest
 
+from arabic_agent_eval.items import ItemSet
 from authoring import card
 from authoring.__main__ import main
 from authoring.sources import DATA, DIALECTS, HERE, PREFIXES, Files
@@ -371,6 +372,42 @@ def test_a_mistake_is_told_in_a_sentence(copy, capsys, make, sentence):
     assert all(line.startswith(("authoring/core/", "arabic_agent_eval/data/")) for line in said.out.splitlines())
     assert said.err.endswith("to mend; nothing was built.\n")
     assert copy.built() == []
+
+
+def test_a_code_that_nothing_says(copy, capsys):
+    """A number of an account, a phone or a train must be said; in every dialect it is a fault of the key."""
+    inside(of("multi_step"), 0, "expected_calls", 0, "arguments", "account_number", put="90817263")(copy)
+
+    assert copy.run("check") == 1
+
+    shown = f"{MS}: unsaid_number: expected_calls[0].arguments.account_number: Nothing given says the number 90817263"
+    assert shown in capsys.readouterr().out
+
+
+def test_a_single_item_with_the_id_of_an_intent(copy, capsys):
+    """It would make a set with the same id twice, so nothing is built."""
+    inside("singles/gulf.json", 0, "id", put=f"{PE}.glf")(copy)
+
+    assert copy.run("build") == 1
+
+    said = capsys.readouterr().out
+    assert f"singles/gulf.json: {PE}.glf: id: " in said
+    assert copy.built() == []
+
+
+def test_tools_stand_in_an_order_that_says_nothing():
+    """The right first tool stands first as often as chance has it, and all dialects of an intent have one order."""
+    first, expected, orders = 0, 0.0, {}
+    for name in ("core", "core-en", "core-tracks"):
+        for item in ItemSet.read(DATA / name / "items.jsonl").values():
+            key = item.intent or item.id
+            orders.setdefault(key, set()).add(tuple(item.available_functions))
+            if name != "core-en" and len(orders[key]) == 1 and item.expected_calls and item.dialect == "msa":
+                first += item.available_functions[0] == item.expected_calls[0].function
+                expected += 1 / len(item.available_functions)
+
+    assert all(len(several) == 1 for several in orders.values())
+    assert abs(first - expected) < 3 * expected**0.5
 
 
 def test_all_faults_at_once(copy, capsys):
