@@ -29,7 +29,7 @@ def open_lines(path: Path) -> IO[bytes]:
     """Open a file of text lines for reading, past a byte order mark.
 
     Raises:
-        DataError: it is missing, unreadable, a folder, or UTF-16.
+        DataError: it is missing, unreadable, a folder, a pipe, or UTF-16.
     """
     try:
         stream = path.open("rb", buffering=1 << 20)
@@ -48,7 +48,11 @@ def open_lines(path: Path) -> IO[bytes]:
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """The lines of a file that are not blank, each with its number (from 1)."""
+    """The lines of a file that are not blank, each with its number (from 1).
+
+    Raises:
+        DataError: see :func:`open_lines`.
+    """
     with open_lines(path) as stream:
         for number, line in enumerate(stream, 1):
             if not line.isspace():
@@ -133,7 +137,7 @@ def collector_paused() -> Iterator[None]:
 
 
 class WholeFile:
-    """A file that appears complete or not at all: the old one stands until :meth:`commit`.
+    """A file that appears complete or not at all: the old one stands until the context is left.
 
     Used as a context manager; leaving it by an exception or an interrupt removes what was written so far.
     """

@@ -189,6 +189,9 @@ class ItemSet(Mapping[str, Item]):
         name: what reports call the set, usually the file's name without its ending.
         path: where it was read from, or None.
         latest: the answer keys of the lines that were read last, by id.
+
+    Raises:
+        DataError: an id stands twice.
     """
 
     def __init__(self, items: Iterable[Item], *, name: str = "items", path: Path | None = None) -> None:

@@ -304,6 +304,7 @@ def compare(a: Results, b: Results, *, common: bool = False) -> Comparison:
         common: compare the items that both hold, where the sets or the formats differ.
 
     Raises:
+        UnknownCategory: a scored category has no declared weight (ruling 19).
         UsageError: the two do not compare.
     """
     from arabic_agent_eval.comparison import compare as compare_scores  # noqa: PLC0415 - it loads numpy and scipy
@@ -315,6 +316,7 @@ def rank(*several: Results) -> Leaderboard:
     """Rank two or more models that answered the same items, as ``aae leaderboard`` does.
 
     Raises:
+        UnknownCategory: a scored category has no declared weight (ruling 19).
         UsageError: fewer than two, or two that do not compare.
     """
     from arabic_agent_eval.leaderboard import leaderboard  # noqa: PLC0415 - it loads numpy and scipy

@@ -333,6 +333,7 @@ class Grader:
         """Judge one reply, or the raw text of one; nothing that a reply holds raises.
 
         Raises:
+            DataError: the reader of a format of an installed package failed.
             UsageError: this is no reply, or a reply to another item.
         """
         if isinstance(reply, str):
@@ -376,6 +377,10 @@ def evaluate_reply(item: Item, reply: Reply | str, *, rules: Rules = CANONICAL, 
         reply: what ``formats.read_reply`` read, or the raw text of the model.
         rules: the rule set.
         causes: whether to explain lost points; without it grading is several times faster.
+
+    Raises:
+        DataError: the reader of a format of an installed package failed.
+        UsageError: this is no item, no reply, or a reply to another item.
     """
     return Grader(item, rules).evaluate(reply, causes=causes)
 

@@ -26,9 +26,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from arabic_agent_eval import cli
+from arabic_agent_eval import ItemSet, cli
+from arabic_agent_eval.bundled import find_items, find_tools, set_names
 from arabic_agent_eval.conversion import KINDS
 from arabic_agent_eval.formats import FORMATS
+from arabic_agent_eval.world import is_conversation
 from tests.pages import DOCS, ROOT, page, table
 
 PAGES = sorted([*DOCS.rglob("*.md"), *ROOT.glob("*.md")])
@@ -148,6 +150,27 @@ def test_the_picture_shows_what_the_command_prints(tmp_path, monkeypatch):
     # Lines break elsewhere in a picture, so its words are compared.
     words = {word for line in printed.splitlines()[:-1] for word in line.split() if set(word) != {"─"}}
     assert {word for word in words if word not in shown} == set(), "run: python -m tests.test_docs"
+
+
+def test_sets_are_as_large_as_the_docs_say():
+    """Items, tools and conversations of the bundled sets, where they are typed by hand."""
+    sets = {name: ItemSet.read(find_items(name)) for name in set_names()}
+    talks = {name: sum(map(is_conversation, items.values())) for name, items in sets.items()}
+    rows = dict(
+        re.findall(r"^\| `([a-z-]+)` \| (.*?) \|", (DOCS / "data.md").read_text(encoding="utf-8"), re.MULTILINE)
+    )
+
+    for name, items in sets.items():
+        number = "122 parallel requests" if name == "core-en" else f"{len(items)} "
+        assert number in rows[name], name
+        for said in re.findall(r"(\d+)(?: items| of them) run as conversations", rows[name]):
+            assert int(said) == talks[name], name
+    core = {len(json.loads(find_tools(name, None).read_text(encoding="utf-8"))) for name in ("core", "core-en")}
+    assert core == {int(re.search(r"with (\d+) tools", rows["core"])[1])}
+    for name in ("README.md", "README.ar.md"):
+        text = (ROOT / name).read_text(encoding="utf-8")
+        assert str(talks["core"]) in text
+        assert str(len(sets["core"])) in text
 
 
 @pytest.mark.parametrize("name", ["grade_in_python", "reward", "run_in_python", "study"])
