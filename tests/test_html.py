@@ -290,7 +290,7 @@ def test_those_that_lost_most_are_kept(sample, tmp_path):
     shown = [row["item_id"] for row in rows if row in worst]
     assert re.findall(r'<h3 id="en-f\d+">\s*<bdi lang="en">([^<]*)', page) == shown
     assert f"Answers that lost points: {len(rows)}." in page
-    assert f"Those that lost most are shown (3); not shown: {len(rows) - 3}." in page
+    assert f"Those that lost most are shown (3), in their order; not shown: {len(rows) - 3}." in page
     assert "<article" not in page_of(tmp_path, "--failures", 0, rows=sample[0])
 
 
