@@ -277,7 +277,7 @@ def test_a_narrow_terminal():
     print_comparisons(found, console)
 
     shown = console.file.getvalue()
-    assert "better/same/worse" not in shown
+    assert "won/same/lost" not in shown
     assert "+0.3750" in shown
     assert "…" not in shown
 

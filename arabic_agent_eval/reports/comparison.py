@@ -81,7 +81,7 @@ def _row(found: Difference, *, wide: bool = True) -> list[str]:
 
 
 def _heads(name: str, *, wide: bool = True) -> list[str]:
-    scores, counts = (["A", name], ["better/same/worse"]) if wide else ([], [])
+    scores, counts = (["A", name], ["won/same/lost"]) if wide else ([], [])
     return ["n", *scores, f"{name} − A", "95 %", "p (Holm)", *counts, f"{name} is"]
 
 
@@ -154,7 +154,7 @@ def markdown_comparisons(comparisons: Sequence[Comparison]) -> str:
         [name, plain(side.name), number(score), f"{side.judged:,}", plain(side.path)]
         for name, side, score in _sides(comparisons)
     ]
-    parts = ["# Comparison", table(["", "run", "score", "judged", "from"], rows)]
+    parts = ["# Comparison", table(["", "run", "score", "judged", "from"], rows, left={"run", "from"})]
     parts += [f"**{headline(one.overall, letter(place))}**" for place, one in enumerate(comparisons, 1)]
     for place, one in enumerate(comparisons, 1):
         parts += _markdown_comparison(one, letter(place), alone=len(comparisons) == 1)
@@ -166,7 +166,7 @@ def _markdown_comparison(comparison: Comparison, name: str, *, alone: bool) -> l
     parts += [" ".join([*details(comparison, name), *(plain(note) for note in comparison.notes)])]
     for title, groups in (("Category", comparison.categories), ("Dialect", comparison.dialects)):
         rows = [[plain(group), *_row(found)] for group, found in groups.items()]
-        parts.append(table([title, *_heads(name)], rows))
+        parts.append(table([title, *_heads(name)], rows, left={f"{name} is"}))
     for title, changes in _lists(comparison, name):
         rows = [
             [plain(one.item_id), plain(one.category), plain(one.dialect or "–"),

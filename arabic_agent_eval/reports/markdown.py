@@ -21,7 +21,7 @@ from arabic_agent_eval.tables import (
 from arabic_agent_eval.text import name_invisible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Container, Iterable, Mapping, Sequence
 
     from arabic_agent_eval.runs import Manifest
     from arabic_agent_eval.summary import Group, Summary
@@ -77,9 +77,9 @@ def markdown(
     return "\n\n".join(parts) + "\n"
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]], words: int = 1) -> str:
-    """A Markdown table; the first columns hold words, and the others, which stand to the right, numbers."""
-    align = ["---" if place < words else "---:" for place, _ in enumerate(head)]
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], words: int = 1, left: Container[str] = ()) -> str:
+    """A Markdown table; its first columns and those named ``left`` hold words, the others numbers, to the right."""
+    align = ["---" if place < words or name in left else "---:" for place, name in enumerate(head)]
     return "\n".join("| " + " | ".join(row) + " |" for row in (head, align, *rows))
 
 
