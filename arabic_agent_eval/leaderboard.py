@@ -139,7 +139,7 @@ class Leaderboard(msgspec.Struct, frozen=True):
             Grid(["rank", "model", "score", "95 %", "judged"], first, words=2),
             Grid(["model", *self.categories],
                  [[one.name, *_groups(one.categories, self.categories)] for one in self.entries]),
-            Grid(["model", *self.dialects, "gap to MSA", "difference", "95 %"], gaps),
+            Grid(["model", *self.dialects, "worst dialect", "against MSA", "95 %"], gaps),
         ]  # fmt: skip
         title = f"Leaderboard of {len(self.entries):,} models, {self.items:,} items"
         return notebook_block([title, RANK_MEANS, *self.notes], grids)

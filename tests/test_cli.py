@@ -522,3 +522,22 @@ def test_convert(tmp_path):
     assert read(out)[0]["expected_calls"] == [{"function": "weather", "arguments": {"city": "جدة"}}]
     assert aae("data", "check", out).code in {0, 1}
     assert aae("data", "convert", questions, "--from", "xml", "--out", out).code == 2
+
+
+def test_show_a_few(tmp_path):
+    """The first answers that lost points, however many there are; a cause that there is not is named with all that are."""
+    rows = tmp_path / "rows.jsonl"
+    aae("grade", *files(tmp_path, many_items(3), []), "--out", rows)
+    aae(
+        "grade",
+        *files(tmp_path, many_items(3), [{"id": row["id"], "calls": []} for row in many_items(3)]),
+        "--out",
+        rows,
+    )
+
+    few = aae("show", rows, "--lost", "--limit", 2, "--json")
+    bad = aae("show", rows, "--cause", "bogus")
+
+    assert (few.code, len(few.out.splitlines())) == (0, 2)
+    assert (bad.code, bad.out) == (2, "")
+    assert "there is no cause 'bogus'; there are no_call, missing_call," in bad.err

@@ -125,15 +125,19 @@ def show(
     epoch: Annotated[int | None, typer.Option("--epoch", help="Which asking; all of them by default.")] = None,
     cause: Annotated[str | None, typer.Option("--cause", help="All answers that lost points for this cause.")] = None,
     lost: Annotated[bool, typer.Option("--lost", help="All answers that lost points.")] = False,
+    limit: Annotated[int | None, typer.Option("--limit", metavar="N", min=1, help="Show the first N of them.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show answers: expected and actual aligned, what differs marked, the causes in words."""
+    from arabic_agent_eval.lexicon import CAUSE_WORDS
     from arabic_agent_eval.reports.item import print_row
     from arabic_agent_eval.rows import pairs, row_line
     from arabic_agent_eval.scores import read_graded
 
     if item is None and cause is None and not lost:
         raise UsageError("which answers? Give the id of an item, or --cause NAME, or --lost.")
+    if cause is not None and cause not in CAUSE_WORDS:
+        raise UsageError(f"there is no cause {cause[:60]!r}; there are {', '.join(CAUSE_WORDS)}.")
     console, shown = steps.console(), 0
     for row in read_graded(rows):
         losses = row.losses or []
@@ -150,6 +154,8 @@ def show(
                     console.print()
                 print_row(row, pairs(row), console)
             shown += 1
+            if shown == limit:
+                break
     if not shown:
         what = f"item {item!r}" if item is not None else "answer"
         what += f" in epoch {epoch}" if epoch is not None else ""

@@ -27,7 +27,7 @@ FOOTNOTE: Final = (
     "Gap: the dialect furthest below MSA, over what was said in both."
 )
 _HEADS = ["rank", "model", "score", "95 %", "judged", "tokens read", "written", "USD", "s (median)", "from"]
-_GAP_HEADS = ["gap to MSA", "difference", "95 %", "intents"]
+_GAP_HEADS = ["worst dialect", "against MSA", "95 %", "intents"]
 # The second row are wide forms of the same signs, which some spreadsheets take for the first.
 _FORMULA = tuple("=+-@\t\r" + "＝＋－＠")
 
