@@ -123,6 +123,33 @@ def test_a_torn_last_line_never_counted(tmp_path, nursery):
     assert_each_once(folder, 1)
 
 
+def test_a_server_that_was_started_again(tmp_path, nursery):
+    """Another port of the same host is the same server; another host, scheme or path is not."""
+    rows = rows_of(6)
+    folder = tmp_path / "run"
+    with FaultServer(Provider(rows)) as server:
+        nursery.run(*asking(server, material(tmp_path, rows), "--run", folder, "--concurrency", 1))
+        path = folder / "replies.jsonl"
+        path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:4]))
+        url = server.url
+    with FaultServer(Provider(rows)) as server:
+        assert server.url != url
+        refused = [
+            nursery.run("run", "--resume", folder, "--base-url", other)
+            for other in (f"{server.url}/v1".replace("127.0.0.1", "localhost"), f"{server.url}/v2", "http://[::1")
+        ]
+        assert len(server.seen) == 0
+        ended = nursery.run("run", "--resume", folder, "--base-url", f"{server.url}/v1", "--json")
+        asked = len(server.seen)
+
+    assert [one.code for one in refused] == [2, 2, 2]
+    assert all("asked something else" in one.err for one in refused)
+    assert (ended.code, json.loads(ended.out)["coverage"]) == (0, {"scored": 6, "unscored": 0, "total": 6})
+    assert asked >= 2
+    assert f"at {server.url}/v1," in ended.err
+    assert_each_once(folder, 1)
+
+
 @pytest.mark.parametrize("name", ["replies.jsonl", "turns.jsonl"])
 def test_a_damaged_line_is_named(tmp_path, nursery, name):
     """A line that is damaged in the midst of a file is no crash's doing: it is named, and nothing is asked."""

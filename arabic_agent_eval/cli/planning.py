@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -107,13 +108,13 @@ def plan_new(
 
 
 def plan_resumed(folder: Path, given: dict[str, Any], items: str | None, tools: str | None, limit: int | None) -> Plan:
-    """An old run; whatever is given must be what it asked."""
+    """An old run; whatever is given must be what it asked, but for the port of a server that was started again."""
     from arabic_agent_eval.runs import Run
 
     opened = Run.read(folder)
     asked = opened.manifest.asked
     now: dict[str, Any] = {name: value for name, value in given.items() if value is not None and name != "base_url"}
-    if given["base_url"] is not None:
+    if given["base_url"] is not None and _without_port(given["base_url"]) != _without_port(asked.address):
         now["address"] = given["base_url"]
     if items is not None or tools is not None or limit is not None:
         source = items if items is not None else str(folder / "items.jsonl")
@@ -128,6 +129,14 @@ def plan_resumed(folder: Path, given: dict[str, Any], items: str | None, tools: 
             f"{'; '.join(differences)}. Leave the option out, or start a new run."
         )
     return Plan(asked, lambda: opened)
+
+
+def _without_port(address: str) -> tuple[str, ...]:
+    try:
+        parts = urlsplit(address)
+    except ValueError:  # no address at all, which whoever opens it will say
+        return (address,)
+    return parts.scheme, parts.username or "", parts.hostname or "", parts.path.rstrip("/"), parts.query
 
 
 def how_many(run: Run) -> str:

@@ -154,7 +154,7 @@ def run(
     asking = open_model(
         asked.model,
         settings,
-        base_url=base_url if resume is None else asked.address or None,
+        base_url=base_url or asked.address or None,
         key_variable=api_key_env,
         timeout=timeout,
         connections=concurrency,
@@ -167,7 +167,7 @@ def run(
                       "max-cost": max_cost, "cache": cache},
     )  # fmt: skip
     with _resumable(go_on):
-        where = f" at {asked.address}," if asked.address else ""
+        where = f" at {asking.address}," if asking.address else ""
         steps.say(f"asking {asked.model}{where} {planning.how_many(made)}; the run is kept in {made.folder}.")
         if plan.warning:
             steps.say(plan.warning)
