@@ -20,6 +20,7 @@ from arabic_agent_eval.cli.guard import (
     UNSCORED,
     Interrupted,
     NobodyReads,
+    interrupt_again,
 )
 from arabic_agent_eval.errors import EvalError, OutputError
 
@@ -62,6 +63,7 @@ def main() -> None:
 
 
 def _prepare() -> None:
+    sys.unraisablehook = interrupt_again
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # whoever ends the command leaves no half-written file
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed before the command began

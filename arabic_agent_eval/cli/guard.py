@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import _thread
 import functools
+import signal
 import sys
+import threading
 from collections.abc import Callable
-from typing import ParamSpec
+from typing import TYPE_CHECKING, ParamSpec
+
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
 
 _P = ParamSpec("_P")
 
@@ -18,6 +24,26 @@ class Interrupted(Exception):
 
 class NobodyReads(Exception):
     """The reader of stdout has gone, which is no failure."""
+
+
+_told = sys.unraisablehook
+
+
+def interrupt_again(lost: UnraisableHookArgs) -> None:
+    """A hook for what cannot be raised: an interrupt that came while Python was tidying up comes again at once."""
+    if lost.exc_type is KeyboardInterrupt:
+        timer = threading.Timer(0.01, _interrupt)
+        timer.daemon = True
+        timer.start()
+    else:
+        _told(lost)
+
+
+def _interrupt() -> None:
+    if hasattr(signal, "pthread_kill"):  # which also ends what the main thread waits for
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+    else:
+        _thread.interrupt_main()
 
 
 def guarded(command: Callable[_P, None]) -> Callable[_P, None]:
