@@ -572,7 +572,8 @@ def test_every_word_is_there_in_both_languages():
     used = set(re.findall(r'\bt\("(\w+)"', source)) - {"kind_"}
     named = {"axes", "categories", "dialects", "category", "dialect", "cause", "tool", "score", "groups", "heat",
              "losses", "confusion", "failures", "kind_right", "kind_accepted", "kind_wrong", "kind_missing",
-             "kind_ignored", "kind_surplus", "no_dialect"}  # fmt: skip
+             "kind_ignored", "kind_surplus", "no_dialect", "page_title", "leaderboard_title", "tokens_read",
+             "tokens_written"}  # fmt: skip
 
     assert used <= set(WORDS)
     assert set(WORDS) - used - named == set()

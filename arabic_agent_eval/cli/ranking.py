@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,10 +11,19 @@ import typer
 
 from arabic_agent_eval.cli import steps
 from arabic_agent_eval.cli.guard import UNSCORED, guarded
-from arabic_agent_eval.cli.options import CategoriesOption, JsonOption, RuleName, RulesOption
+from arabic_agent_eval.cli.options import (
+    CategoriesOption,
+    HtmlOption,
+    JsonOption,
+    LanguageOption,
+    PageLanguage,
+    RuleName,
+    RulesOption,
+)
 from arabic_agent_eval.errors import UsageError
 
 if TYPE_CHECKING:
+    from arabic_agent_eval.items import Category
     from arabic_agent_eval.leaderboard import Leaderboard
 
 
@@ -37,6 +47,14 @@ def _append(path: Path, found: Leaderboard) -> None:
     steps.say(f"{added:,} {'result' if added == 1 else 'results'} added to {path}{also}.")
 
 
+def _write_page(path: Path, found: Leaderboard, language: PageLanguage, categories: Mapping[str, Category]) -> None:
+    from arabic_agent_eval.files import write_whole
+    from arabic_agent_eval.reports.html_leaderboard import leaderboard_page
+
+    write_whole(path, leaderboard_page(found, languages=language.pages, categories=categories).encode())
+    steps.say(f"Leaderboard written to {path}.")
+
+
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -55,6 +73,8 @@ def leaderboard(
     excel: Annotated[
         bool, typer.Option("--excel", help="Begin CSV with a byte order mark, so that Excel reads it as UTF-8.")
     ] = False,
+    html: HtmlOption = None,
+    language: LanguageOption = PageLanguage.BOTH,
     append: Annotated[
         Path | None,
         typer.Option("--append", metavar="FILE", help="Add each model's result to this file too (JSONL), once."),
@@ -69,11 +89,16 @@ def leaderboard(
     if excel and layout is not TableLayout.CSV:
         raise UsageError("--excel is about CSV; use it with --format csv.")
     for path in runs:
-        steps.keep_apart(append, *(path.iterdir() if path.is_dir() else [path]), categories, option="--append")
+        inputs = [*(path.iterdir() if path.is_dir() else [path]), categories]
+        steps.keep_apart(append, *inputs, option="--append")
+        steps.keep_apart(html, *inputs, append, option="--html")
     declared = steps.declared(categories, runs=runs)
     found = rank([read_scores(path, rules=RULES[rules]) for path in runs], categories=declared)
     if append is not None:
         _append(append, found)
+
+    if html is not None:
+        _write_page(html, found, language, declared)
 
     from arabic_agent_eval.reports import leaderboard as report
 

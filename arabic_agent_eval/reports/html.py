@@ -1,43 +1,28 @@
-"""A report as one HTML file that opens offline and can be read without a script, in English, Arabic or both.
-
-Every text from a model or a file is escaped by the template engine, and before that everything invisible in it is named
-(:func:`_harmless`), whatever the template does with it.
-"""
+"""A report as one HTML file: the numbers of a summary and the failures, as its templates show them."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
-
-from arabic_agent_eval._version import __version__
 from arabic_agent_eval.models.catalogue import BASELINE
 from arabic_agent_eval.reports.failures import Failures
-from arabic_agent_eval.reports.html_charts import Bar, Span, percent, printed, shade, span, stack, two_decimals
-from arabic_agent_eval.reports.html_gallery import Card, apportion, card_of, lost_units, pieces
-from arabic_agent_eval.reports.html_words import NAMES, Language, Wording
+from arabic_agent_eval.reports.html_charts import Bar, Span, span, stack
+from arabic_agent_eval.reports.html_frame import BOTH, Ends, render
+from arabic_agent_eval.reports.html_gallery import Card, apportion, card_of, lost_units
+from arabic_agent_eval.reports.html_words import Language
 from arabic_agent_eval.rules import AXES
 from arabic_agent_eval.summary import NO_DIALECT
-from arabic_agent_eval.tables import argument_names, number
-from arabic_agent_eval.text import has_arabic, name_invisible
-from arabic_agent_eval.tool_choices import Absent, ToolChoice
+from arabic_agent_eval.tables import argument_names
 
 if TYPE_CHECKING:
     from arabic_agent_eval.items import Category
     from arabic_agent_eval.scores import Scores
     from arabic_agent_eval.summary import Group, Summary
+    from arabic_agent_eval.tool_choices import ToolChoice
     from arabic_agent_eval.uncertainty import Intervals, Uncertainty
 
-BOTH: Final[tuple[Language, ...]] = ("en", "ar")
 _TOOLS = 60  # rows of the table of tools
-_INSTEAD = 8  # names in one of its cells
-_LONGEST_NAME = 80  # characters of a tool's, an item's or a group's name
-
-Ends = tuple[float, float]
 
 
 class GroupRow(NamedTuple):
@@ -104,11 +89,13 @@ def html_page(
     """
     cards = [card_of(row) for row in failures.kept]
     filters = _filters(cards)
-    environment = _environment()
-    script = _script(environment)
-    return environment.get_template("report.html.j2").render(
+    return render(
+        "page",
+        title or scores.name,
+        languages,
+        categories,
+        script="filter.js",
         summary=summary,
-        title=title or scores.name,
         figures=scores.figures,
         is_baseline=scores.figures is not None and scores.figures.model == BASELINE,
         intervals=known.intervals,
@@ -120,52 +107,7 @@ def html_page(
         cards=cards,
         tags=[_tags(card, filters) for card in cards],
         filters=[one for one in filters if len(one.tokens) > 1],
-        wordings=[Wording(language, categories) for language in languages],
-        names=NAMES,
-        version=__version__,
-        script=script,
-        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )
-
-
-def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("arabic_agent_eval.reports"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_harmless,
-    )
-    environment.filters |= {
-        "pieces": pieces,
-        "number": number,
-        "points": printed,
-        "percent": percent,
-        "two_decimals": two_decimals,
-        "shade": shade,
-        "language": lambda text: "ar" if has_arabic(text) else "en",
-    }
-    environment.globals |= {
-        "AXES": AXES,
-        "NOTHING": Absent.NOTHING,
-        "UNREADABLE": Absent.UNREADABLE,
-        "LONGEST_NAME": _LONGEST_NAME,
-        "INSTEAD": _INSTEAD,
-    }
-    return environment
-
-
-def _harmless(value: Any) -> Any:
-    """What a template prints: text with everything invisible named; what the template itself made stays."""
-    return name_invisible(value, spaces=True) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-def _script(environment: Environment) -> Markup:
-    """The one script, which holds nothing from elsewhere; line ends as the browser will hash them."""
-    assert environment.loader is not None  # noqa: S101 - it was given one
-    source, _, _ = environment.loader.get_source(environment, "filter.js")
-    return Markup("\n".join(source.splitlines()))  # noqa: S704 - a file of this package
 
 
 def _groups(summary: Summary, intervals: Intervals) -> dict[str, list[GroupRow]]:

@@ -15,7 +15,7 @@ Language = Literal["en", "ar"]
 WORDS: Final[dict[str, tuple[str, str]]] = {
     # the page
     "kind": ("Arabic tool calling: evaluation report", "تقرير تقييم استدعاء الأدوات بالعربية"),
-    "title": ("Evaluation report", "تقرير التقييم"),
+    "page_title": ("Evaluation report", "تقرير التقييم"),
     "language": ("Language", "اللغة"),
     "contents": ("Contents", "المحتويات"),
     "skip": ("Skip to the score", "انتقل إلى الدرجة"),
@@ -135,6 +135,53 @@ WORDS: Final[dict[str, tuple[str, str]]] = {
     "unreadable": ("unreadable call", "استدعاء لا يُقرأ"),
     "any_tool": ("any tool", "أي أداة"),
     "more_tools": ("Tools that are not shown: {n}.", "أدوات لم تُعرض: {n}."),
+    # the leaderboard
+    "leaderboard_kind": ("Arabic tool calling: leaderboard", "لوحة الترتيب في استدعاء الأدوات بالعربية"),
+    "leaderboard_title": ("Leaderboard", "لوحة الترتيب"),
+    "skip_to_ranks": ("Skip to the ranks", "انتقل إلى الترتيب"),
+    "ranks": ("Ranks", "الترتيب"),
+    "ranks_caption": (
+        "Models by rank, with the 95 % interval of each score: the dot is the score, the line is the interval.",
+        "النماذج بحسب المرتبة، مع فترة الثقة 95% لكل درجة: النقطة هي الدرجة، والخط هو الفترة.",
+    ),
+    "rank": ("Rank", "المرتبة"),
+    "rank_means": (
+        (
+            "The rank of a model is 1 plus the number of models that are better with certainty: all pairs are compared "
+            "item by item, and adjusted together (Holm). Two models of different ranks need not differ."
+        ),
+        (
+            "مرتبة النموذج هي 1 مضافاً إليه عدد النماذج التي ثبت أنها أفضل منه: تُقارَن النماذج مثنى مثنى وبنداً بنداً، "
+            "وتُعدَّل النتائج معاً (Holm). ولا يعني اختلاف المرتبتين أن الفرق بين النموذجين ثابت."
+        ),
+    ),
+    "incomplete": (
+        "Some answers were not judged; each pair was compared on the items that both were judged on.",
+        "بعض الإجابات لم تُقيَّم، فقورن كل نموذجين في البنود التي قُيّمت لدى كليهما.",
+    ),
+    "judged_items": ("Items judged", "البنود المقيَّمة"),
+    "tokens_read": ("Tokens read", "الرموز المقروءة"),
+    "tokens_written": ("Tokens written", "الرموز المكتوبة"),
+    "median": ("Seconds an item, median", "الثواني لكل بند (الوسيط)"),
+    "by_category_caption": (
+        "Score of each model by category. The stronger the colour, the lower the score.",
+        "درجة كل نموذج في كل فئة. كلما اشتد اللون انخفضت الدرجة.",
+    ),
+    "by_dialect_caption": (
+        (
+            "Score of each model by dialect, over all items of it. The last columns compare the worst dialect with MSA "
+            "over the requests that stand in both."
+        ),
+        (
+            "درجة كل نموذج في كل لهجة على بنودها كلها. وتقارن الأعمدة الأخيرة أضعف اللهجات بالفصحى في الطلبات الواردة "
+            "فيهما معاً."
+        ),
+    ),
+    "worst_dialect": ("Worst dialect", "أضعف اللهجات"),
+    "against_msa": ("Against MSA", "الفرق عن الفصحى"),
+    "intents": ("Requests in both", "الطلبات المشتركة"),
+    "sources": ("Where the numbers come from", "مصدر الأرقام"),
+    "made": ("Made", "تاريخ الجولة"),
     # failures
     "failures": ("Failures", "الإخفاقات"),
     "failures_intro": (
