@@ -19,7 +19,8 @@ from itertools import chain
 from typing import Any, Final, get_args
 from urllib.parse import unquote
 
-from arabic_agent_eval.lexicon import Cause, fold_short, load_lexicon, placeholder_forms
+from arabic_agent_eval.causes import Cause
+from arabic_agent_eval.lexicon import fold_short, load_lexicon, placeholder_forms
 from arabic_agent_eval.strictjson import MalformedJSON, decode, number_text, too_deep
 from arabic_agent_eval.text import (
     FOLDS,

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from arabic_agent_eval.causes import CAUSE_WORDS
 from arabic_agent_eval.differences import CAUSES, explain
-from arabic_agent_eval.lexicon import CAUSE_WORDS
 from arabic_agent_eval.text import normalize_arabic
 
 CASES = json.loads((Path(__file__).parent / "cases" / "differences.json").read_text("utf-8"))

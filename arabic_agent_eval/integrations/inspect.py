@@ -28,6 +28,7 @@ from arabic_agent_eval.asking import (
     written_results,
 )
 from arabic_agent_eval.bundled import find_categories, find_items, find_tools, is_bundled, set_names
+from arabic_agent_eval.causes import words
 from arabic_agent_eval.errors import DataError, MissingExtra, UsageError
 from arabic_agent_eval.integrations.inspect_answers import (
     KEPT,
@@ -40,7 +41,6 @@ from arabic_agent_eval.integrations.inspect_answers import (
 )
 from arabic_agent_eval.integrations.inspect_asking import messages_of, tool_info
 from arabic_agent_eval.items import Item, ItemSet, item_from_row, read_categories
-from arabic_agent_eval.lexicon import words
 from arabic_agent_eval.runs import DEFAULTS, fingerprint_of
 from arabic_agent_eval.scoring import CANONICAL, Result, evaluate_reply
 from arabic_agent_eval.strictjson import replace_surrogates, too_deep

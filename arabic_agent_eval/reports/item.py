@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from rich.text import Text
 
-from arabic_agent_eval.lexicon import words
+from arabic_agent_eval.causes import words
 from arabic_agent_eval.reports.alignment import COMPARED, align, differences
 from arabic_agent_eval.reports.terminal import safe
 from arabic_agent_eval.rules import AXES
