@@ -17,8 +17,8 @@ from markupsafe import Markup
 from arabic_agent_eval._version import __version__
 from arabic_agent_eval.models.catalogue import BASELINE
 from arabic_agent_eval.reports.failures import Failures
+from arabic_agent_eval.reports.html_cards import Card, apportion, card_of, lost_units, pieces
 from arabic_agent_eval.reports.html_charts import Bar, Span, printed, shade, span, stack, two_decimals
-from arabic_agent_eval.reports.html_gallery import Card, apportion, card_of, lost_units, pieces
 from arabic_agent_eval.reports.html_words import NAMES, Language, Wording
 from arabic_agent_eval.rules import AXES
 from arabic_agent_eval.summary import NO_DIALECT
