@@ -320,16 +320,15 @@ def _mean(scores: Sequence[SampleScore]) -> float:
 
 
 def _standard_error(scores: Sequence[SampleScore], weights: Mapping[str, float] | None = None) -> float | None:
-    """With one cluster there is no spread to judge by, and no standard error."""
+    """Inspect may hand over scores that somebody has edited, so their range is not checked."""
     import numpy as np  # noqa: PLC0415 - heavy, and not needed to ask
 
-    from arabic_agent_eval.designs import norm, read_design  # noqa: PLC0415
+    from arabic_agent_eval.designs import read_design  # noqa: PLC0415
 
     clusters = [str(_fact(one, "cluster")) for one in scores]
     strata = None if weights is None else [str(_fact(one, "category")) for one in scores]
-    design = read_design(len(scores), clusters, strata, weights)
     values = np.array([one.score.as_float() for one in scores])
-    return norm(design.deviations(values)) if design.clusters > 1 else None
+    return read_design(len(scores), clusters, strata, weights).standard_error(values)
 
 
 @scorer(metrics=[overall(), by_category(), by_dialect()])
