@@ -22,7 +22,6 @@ from arabic_agent_eval.ranges import Options, RangeGrader, RangeResult
 from arabic_agent_eval.readers import OwnFormat
 from arabic_agent_eval.rules import CANONICAL, Rules
 from arabic_agent_eval.scoring import Result, Signature
-from arabic_agent_eval.shortcuts import expects_arabic
 from arabic_agent_eval.tables import NO_REPLY
 from arabic_agent_eval.tally import Ledger, Tally
 
@@ -183,8 +182,7 @@ def _write_silent(items: ItemSet, batch: GradedBatch, options: Options, file: Wh
     for item_id in items:
         if item_id not in batch.tally.outcomes and item_id not in batch.tally.unscored:
             item = items[item_id]
-            arabic = expects_arabic(item.expected_calls)
-            result = Result(item.id, item.category, item.dialect, 0, None, NO_REPLY, arabic, (), ())
+            result = Result.unscored(item, 0, NO_REPLY)
             file.write(row_line(row_of(item, result, options.signature, causes=options.causes)))
 
 

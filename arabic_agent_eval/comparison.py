@@ -7,13 +7,14 @@ load this module.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import msgspec
 
 from arabic_agent_eval import statistics
 from arabic_agent_eval.errors import UsageError
+from arabic_agent_eval.groups import grouped
 from arabic_agent_eval.items import CATEGORIES, DIALECTS
 from arabic_agent_eval.scores import ItemScores, Scores
 from arabic_agent_eval.summary import NO_DIALECT, weight_of
@@ -251,8 +252,8 @@ def _compared(
     weights = {name: weight_of(name, declared) for name in dict.fromkeys(pair.a.category for pair in pairs)}
     weights = {name: weight for name, weight in weights.items() if weight > 0}
     weighted = [pair for pair in pairs if pair.a.category in weights]
-    by_category = _grouped(pairs, lambda item: item.category, [*CATEGORIES, *declared])
-    by_dialect = _grouped(pairs, lambda item: item.dialect or NO_DIALECT, DIALECTS)
+    by_category = grouped(pairs, lambda pair: pair.a.category, [*CATEGORIES, *declared])
+    by_dialect = grouped(pairs, lambda pair: pair.a.dialect or NO_DIALECT, DIALECTS)
     return Comparison(
         level=level,
         a=_side(a, ids),
@@ -328,13 +329,6 @@ def _side(scores: Scores, ids: Sequence[str]) -> Side:
         unscored=sum(item.unscored for item in held),
         alone=len(scores.items) - len(held),
     )
-
-
-def _grouped(pairs: Iterable[_Pair], key: Callable[[ItemScores], str], order: Iterable[str]) -> dict[str, list[_Pair]]:
-    found: dict[str, list[_Pair]] = {name: [] for name in order}
-    for pair in pairs:
-        found.setdefault(key(pair.a), []).append(pair)
-    return {name: members for name, members in found.items() if members}
 
 
 def _difference(pairs: Sequence[_Pair], level: float, weights: Mapping[str, float] | None = None) -> Difference:

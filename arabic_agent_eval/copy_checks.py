@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from arabic_agent_eval.checks import Finding, path_text, shown
-from arabic_agent_eval.derivation import bare_forms, leaves_of, stems_of
+from arabic_agent_eval.derivation import bare_forms, leaves_of, stems_of, texts_in
 from arabic_agent_eval.errors import DataError
 from arabic_agent_eval.grading import compare_value
 from arabic_agent_eval.items import ExpectedCall, Item
@@ -57,8 +57,7 @@ def spoken_texts(item: Item) -> list[str]:
 
 
 def _other_texts(item: Item) -> list[str]:
-    given = [item.context, item.error_response, [call.result for call in item.expected_calls]]
-    return [leaf for _, leaf in leaves_of(given) if isinstance(leaf, str)]
+    return list(texts_in([item.context, item.error_response, [call.result for call in item.expected_calls]]))
 
 
 def _copies(value: Any, said: _Texts, other: _Texts) -> _Copies:
@@ -88,7 +87,7 @@ def _in_schema(item: Item, call: ExpectedCall, name: str, tools: Mapping[str, To
     except (DataError, RecursionError):
         return False
     schema = tool.properties.get(name) if tool is not None and isinstance(tool.parameters, dict) else None
-    held = _Texts([leaf for _, leaf in leaves_of(schema) if isinstance(leaf, str)])
+    held = _Texts(list(texts_in(schema)))
     return all(held.hold(_at(call.arguments[name], path)) for path in copies)
 
 

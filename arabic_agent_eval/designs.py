@@ -73,6 +73,10 @@ class Design:
         parts = self.weight[self.stratum] * self.share * (sums / self.size - centre)
         return _add(self.cluster, parts / np.sqrt(1 - leverage) if corrected else parts, self.clusters)
 
+    def standard_error(self, values: Floats) -> float | None:
+        """Of the weighted mean; None where all items are one cluster, so that there is no spread to judge by."""
+        return None if self.clusters == 1 else norm(self.deviations(values))
+
     def freedom(self) -> float:
         """Satterthwaite's degrees of freedom of that variance if items were alike and independent."""
         alone, leverage = self.leverages()

@@ -19,7 +19,8 @@ from itertools import chain
 from typing import Any, Final, get_args
 from urllib.parse import unquote
 
-from arabic_agent_eval.lexicon import Cause, fold_short, load_lexicon, placeholder_forms, words
+from arabic_agent_eval.causes import Cause
+from arabic_agent_eval.lexicon import fold_short, load_lexicon, placeholder_forms
 from arabic_agent_eval.strictjson import MalformedJSON, decode, number_text, too_deep
 from arabic_agent_eval.text import (
     FOLDS,
@@ -32,11 +33,7 @@ from arabic_agent_eval.text import (
 from arabic_agent_eval.text import normalize_arabic as normalize
 from arabic_agent_eval.wording import compare_names, compare_numbers, compare_wording, in_other_script
 
-__all__ = ["CAUSES", "FORGIVEN", "Cause", "explain", "words"]
-
 CAUSES: Final[tuple[str, ...]] = get_args(Cause)
-FORGIVEN: Final = frozenset({"spelling", "latin_case"})
-"""What the ladder itself forgives: the rungs 0.9 and 0.8."""
 
 _LONG = 2_000  # characters; beyond, only the folds and a glance at the words
 _HUGE = 20_000  # beyond, the beginning speaks for the whole

@@ -352,26 +352,26 @@ def _check_candidate(body: dict[str, Any]) -> None:
     candidates = body.get("candidates")
     if isinstance(candidates, list) and candidates and isinstance(candidates[0], dict):
         return
-    feedback = _either(body, "promptFeedback", "prompt_feedback")
-    reason = _either(feedback, "blockReason", "block_reason") if isinstance(feedback, dict) else None
+    feedback = either(body, "promptFeedback", "prompt_feedback")
+    reason = either(feedback, "blockReason", "block_reason") if isinstance(feedback, dict) else None
     if reason:
         raise _Failure(f"The provider refused the request: {message_of(reason)}")
     raise _Failure("The provider's answer has no candidates.")
 
 
-def _either(holder: dict[str, Any], camel: str, snake: str) -> Any:
+def either(holder: dict[str, Any], camel: str, snake: str) -> Any:
     """A field that JSON spells one way and Python's client another."""
     return holder[camel] if camel in holder else holder.get(snake)
 
 
-def _entries(value: Any) -> list[dict[str, Any]]:
-    """The objects in a list that should hold nothing else."""
+def objects(value: Any) -> list[dict[str, Any]]:
+    """The objects in a list that should hold nothing else; nothing where there is no list."""
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
 def _gemini_parts(body: dict[str, Any]) -> list[dict[str, Any]]:
     content = body["candidates"][0].get("content")
-    return _entries(content.get("parts")) if isinstance(content, dict) else []
+    return objects(content.get("parts")) if isinstance(content, dict) else []
 
 
 def _spoken(body: dict[str, Any]) -> str:
@@ -380,7 +380,7 @@ def _spoken(body: dict[str, Any]) -> str:
     if shape == "chat":
         return _words(body["choices"][0]["message"].get("content"))
     if shape == "responses":
-        return "".join(_words(entry.get("content")) for entry in _entries(body["output"]) if "content" in entry)
+        return "".join(_words(entry.get("content")) for entry in objects(body["output"]) if "content" in entry)
     if shape == "gemini":
         return _words([part for part in _gemini_parts(body) if not part.get("thought")])
     return _words(body.get("content"))
@@ -393,7 +393,7 @@ def _words(content: Any) -> str:
     # Responses: a reasoning entry holds parts as well, of another type than what is said.
     return "".join(
         part["text"]
-        for part in _entries(content)
+        for part in objects(content)
         if isinstance(part.get("text"), str) and part.get("type") in (None, "text", "output_text")
     )
 
@@ -465,7 +465,7 @@ def _response_calls(body: dict[str, Any]) -> list[Call]:
     if shape == "chat":
         return _message_calls(body["choices"][0]["message"])
     if shape == "responses":
-        return [_output_call(entry) for entry in _entries(body["output"]) if entry.get("type") in tuple(_OUTPUT_CALLS)]
+        return [_output_call(entry) for entry in objects(body["output"]) if entry.get("type") in tuple(_OUTPUT_CALLS)]
     if shape == "gemini":
         return _gemini_calls(body)
     return _message_calls(body)
@@ -484,14 +484,14 @@ def _message_calls(message: dict[str, Any]) -> list[Call]:
         return list(map(_tool_call, calls if isinstance(calls, list) else [calls]))
     if function_call := message.get("function_call"):
         return [_tool_call({"function": function_call})]
-    blocks = [block for block in _entries(message.get("content")) if block.get("type") == "tool_use"]
+    blocks = [block for block in objects(message.get("content")) if block.get("type") == "tool_use"]
     return [_call(block.get("name"), block.get("input")) for block in blocks]
 
 
 def _gemini_calls(body: dict[str, Any]) -> list[Call]:
-    parts = [_either(part, "functionCall", "function_call") for part in _gemini_parts(body)]
+    parts = [either(part, "functionCall", "function_call") for part in _gemini_parts(body)]
     calls = [_call(part.get("name"), part.get("args")) for part in parts if isinstance(part, dict)]
-    reason = str(_either(body["candidates"][0], "finishReason", "finish_reason"))
+    reason = str(either(body["candidates"][0], "finishReason", "finish_reason"))
     if not calls and reason.endswith(("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL")):
         return [Call(None, error="malformed_call", raw=reason)]
     return calls

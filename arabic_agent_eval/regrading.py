@@ -216,7 +216,7 @@ def _missing(run: Run, pair: tuple[str, int], options: Options, part: RangeResul
     item, epoch = run.items[pair[0]], pair[1]
     arabic = expects_arabic(item.expected_calls)
     part.tally.add_unscored(item.id, NOT_ASKED, facts=ItemFacts(item.category, item.dialect, arabic))
-    result = Result(item.id, item.category, item.dialect, epoch, None, NOT_ASKED, arabic, (), ())
+    result = Result.unscored(item, epoch, NOT_ASKED)
     return _row(item, result, options)
 
 

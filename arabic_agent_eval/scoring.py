@@ -27,6 +27,7 @@ from arabic_agent_eval.grading import (
 )
 from arabic_agent_eval.items import CATEGORIES, AnswerKey, ExpectedCall, Item
 from arabic_agent_eval.rules import AXES, CANONICAL, RULES, V0_1, Rules, composition
+from arabic_agent_eval.shortcuts import expects_arabic
 from arabic_agent_eval.strictjson import too_deep
 from arabic_agent_eval.text import normalize_arabic
 from arabic_agent_eval.tools import Call
@@ -298,6 +299,12 @@ class Result(msgspec.Struct, frozen=True):
     arabic_applicable: bool
     losses: tuple[Loss, ...]
     calls: tuple[Call, ...]
+
+    @classmethod
+    def unscored(cls, item: AnswerKey, epoch: int, reason: str) -> Result:
+        """What is said of an item that has no answer, and why it has none."""
+        arabic = expects_arabic(item.expected_calls)
+        return cls(item.id, item.category, item.dialect, epoch, None, reason, arabic, (), ())
 
     @property
     def status(self) -> Literal["scored", "unscored"]:

@@ -351,8 +351,7 @@ def cluster_standard_error(
         UsageError: the input is empty, not finite, outside its range or of different lengths.
     """
     numbers = read_values(values, "values", -1.0)
-    design = read_design(numbers.size, clusters, strata, weights)
-    return None if design.clusters == 1 else norm(design.deviations(numbers))
+    return read_design(numbers.size, clusters, strata, weights).standard_error(numbers)
 
 
 def _score_ends(design: Design, scores: Floats, level: float) -> tuple[float, float]:

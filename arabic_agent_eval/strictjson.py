@@ -138,6 +138,18 @@ def _int(text: str) -> int | str:
     return int(text) if len(text) <= _MAX_DIGITS else text
 
 
+def encode(value: Any) -> bytes:
+    """Write a value as JSON in UTF-8, without white space; a lone surrogate becomes U+FFFD, NaN and infinity null.
+
+    Raises:
+        TypeError, ValueError, RecursionError: it cannot be written as JSON.
+    """
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return msgspec.json.encode(replace_surrogates(value))
+
+
 def replace_surrogates(value: Any) -> Any:
     """The value with every lone surrogate replaced by U+FFFD, keys included."""
     if isinstance(value, str):

@@ -12,6 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from arabic_agent_eval.errors import UnknownCategory
+from arabic_agent_eval.groups import grouped
 from arabic_agent_eval.items import CATEGORIES, DIALECTS, Category
 from arabic_agent_eval.rules import AXES, composition
 from arabic_agent_eval.scoring import Signature, grade
@@ -25,7 +26,7 @@ from arabic_agent_eval.tables import (
     number,
     score_line,
 )
-from arabic_agent_eval.tally import FULL, Example, ItemFacts, Outcome, Tally
+from arabic_agent_eval.tally import FULL, Example, Outcome, Tally
 
 NO_DIALECT: Final = "(none)"
 NOT_ASKED: Final = "not asked yet"
@@ -266,8 +267,8 @@ def summarize(
     """
     declared = categories or {}
     scored = _scored(tally)
-    by_category = _grouped(scored, lambda one: one.category, [*CATEGORIES, *declared])
-    by_dialect = _grouped(scored, lambda one: one.dialect or NO_DIALECT, DIALECTS)
+    by_category = grouped(scored, lambda one: one.facts.category, [*CATEGORIES, *declared])
+    by_dialect = grouped(scored, lambda one: one.facts.dialect or NO_DIALECT, DIALECTS)
     groups = {
         name: _group(members, name, weight_of(name, declared), causes=causes) for name, members in by_category.items()
     }
@@ -303,7 +304,7 @@ def summarize(
 def _worst_case(tally: Tally, declared: Mapping[str, Category]) -> float | None:
     if not tally.unscored_facts:
         return None
-    by_category = _grouped(_scored(tally.worst_case()), lambda one: one.category, [])
+    by_category = grouped(_scored(tally.worst_case()), lambda one: one.facts.category, [])
     groups = {name: _group(members, name, weight_of(name, declared), causes=False)
               for name, members in by_category.items()}  # fmt: skip
     return _weighted_score(groups, {name: group.weight or 0.0 for name, group in groups.items()})
@@ -333,13 +334,6 @@ def weight_of(name: str, declared: Mapping[str, Category]) -> float:
     return known[name].weight
 
 
-def _grouped(scored: list[_Alike], key: Callable[[ItemFacts], str], order: Iterable[str]) -> dict[str, list[_Alike]]:
-    found: dict[str, list[_Alike]] = {name: [] for name in order}
-    for one in scored:
-        found.setdefault(key(one.facts), []).append(one)
-    return {name: members for name, members in found.items() if members}
-
-
 def _group(members: list[_Alike], category: str | None, weight: float | None, *, causes: bool) -> Group:
     function = _mean(members, lambda one: one.function)
     own = composition(category)[1] if category is not None else None
@@ -359,7 +353,7 @@ def _group(members: list[_Alike], category: str | None, weight: float | None, *,
 
 
 def _cells(members: list[_Alike], categories: Iterable[str]) -> dict[str, Cell]:
-    found = _grouped(members, lambda one: one.category, categories)
+    found = grouped(members, lambda one: one.facts.category, categories)
     return {name: Cell(_size(several), _mean(several, lambda one: one.total)) for name, several in found.items()}
 
 

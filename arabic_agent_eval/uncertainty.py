@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from arabic_agent_eval import statistics
+from arabic_agent_eval.groups import grouped
 from arabic_agent_eval.items import CATEGORIES, DIALECTS
 from arabic_agent_eval.rules import AXES
 from arabic_agent_eval.scores import weights_of
@@ -97,8 +98,8 @@ def intervals(scores: Scores, categories: Mapping[str, Category] | None = None, 
     declared = categories or {}
     judged = scores.judged()
     weights = weights_of(scores, lambda name: weight_of(name, declared))
-    by_category = _grouped(judged, lambda item: item.category, [*CATEGORIES, *declared])
-    by_dialect = _grouped(judged, lambda item: item.dialect or NO_DIALECT, DIALECTS)
+    by_category = grouped(judged, lambda item: item.category, [*CATEGORIES, *declared])
+    by_dialect = grouped(judged, lambda item: item.dialect or NO_DIALECT, DIALECTS)
 
     def weighted(value: Callable[[ItemScores], float], items: Iterable[ItemScores]) -> Ends | None:
         counted = [item for item in items if item.category in weights]
@@ -132,15 +133,6 @@ def uncertainty(scores: Scores, categories: Mapping[str, Category] | None = None
         UnknownCategory: as :func:`intervals`.
     """
     return Uncertainty(intervals(scores, categories), repeats(scores))
-
-
-def _grouped(
-    items: Iterable[ItemScores], key: Callable[[ItemScores], str], order: Iterable[str]
-) -> dict[str, list[ItemScores]]:
-    found: dict[str, list[ItemScores]] = {name: [] for name in order}
-    for item in items:
-        found.setdefault(key(item), []).append(item)
-    return {name: members for name, members in found.items() if members}
 
 
 def _axis(axis: str) -> Callable[[ItemScores], float]:

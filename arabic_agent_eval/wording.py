@@ -15,8 +15,9 @@ from typing import Final, NamedTuple
 
 from rapidfuzz.fuzz import ratio
 
+from arabic_agent_eval.causes import Cause
 from arabic_agent_eval.dates import same_moment
-from arabic_agent_eval.lexicon import NAMES, Cause, Senses, fold_short, load_lexicon, name_key, strip_article
+from arabic_agent_eval.lexicon import NAMES, Senses, fold_short, load_lexicon, name_key, strip_article
 from arabic_agent_eval.numbers import digits_for_words, read_number
 from arabic_agent_eval.romanization import TRANSLITERATED, romanization_score
 from arabic_agent_eval.text import fold_digits, fold_unicode

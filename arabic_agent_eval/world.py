@@ -15,7 +15,7 @@ import msgspec
 from arabic_agent_eval.grading import WILDCARD, compare_value
 from arabic_agent_eval.items import ExpectedCall, Item
 from arabic_agent_eval.ladder import CASELESS
-from arabic_agent_eval.strictjson import replace_surrogates, too_deep
+from arabic_agent_eval.strictjson import encode, too_deep
 from arabic_agent_eval.text import name_invisible
 from arabic_agent_eval.tools import Call, Tool
 
@@ -217,7 +217,4 @@ def _written(value: Any) -> str:
     """A value as JSON text; what cannot be written is said to be so."""
     if too_deep(value):
         return _refusal("internal_error", _UNWRITABLE)
-    try:
-        return msgspec.json.encode(value).decode()
-    except UnicodeEncodeError:
-        return msgspec.json.encode(replace_surrogates(value)).decode()
+    return encode(value).decode()

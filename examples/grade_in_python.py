@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from arabic_agent_eval import ExpectedCall, Grader, Item, read_reply
-from arabic_agent_eval.lexicon import words
+from arabic_agent_eval.causes import words
 
 ITEM = Item(
     id="flight",

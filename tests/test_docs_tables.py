@@ -11,6 +11,7 @@ import pytest
 
 from arabic_agent_eval import cli
 from arabic_agent_eval.bundled import set_names
+from arabic_agent_eval.causes import CAUSE_WORDS
 from arabic_agent_eval.checks import RULES as CHECKS
 from arabic_agent_eval.comparison import Change, Comparison, Difference, Side
 from arabic_agent_eval.diagnosis import CALL_CAUSES, Loss
@@ -20,7 +21,6 @@ from arabic_agent_eval.formats import FORMATS
 from arabic_agent_eval.items import CATEGORIES, ExpectedCall, Item
 from arabic_agent_eval.leaderboard import Entry, Gap, Leaderboard, leaderboard
 from arabic_agent_eval.leaderboard import Score as LeaderboardScore
-from arabic_agent_eval.lexicon import CAUSE_WORDS
 from arabic_agent_eval.models.anthropic import DEFAULT_MAX_TOKENS
 from arabic_agent_eval.models.catalogue import DEFAULT_TIMEOUT, ignored_settings, providers
 from arabic_agent_eval.models.model import FailureKind, Tokens

@@ -16,13 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import arabic_agent_eval
+from arabic_agent_eval.causes import CAUSE_WORDS
 from arabic_agent_eval.diagnosis import Loss
 from arabic_agent_eval.items import CATEGORIES, DIALECTS, ExpectedCall
-from arabic_agent_eval.lexicon import CAUSE_WORDS
 from arabic_agent_eval.reports import html_words
 from arabic_agent_eval.reports.failures import FAILURES, Failures
+from arabic_agent_eval.reports.html_cards import UNITS, apportion, card_of, lost_units, pieces
 from arabic_agent_eval.reports.html_charts import percent, printed, shade, span, stack, two_decimals
-from arabic_agent_eval.reports.html_gallery import UNITS, apportion, card_of, lost_units, pieces
 from arabic_agent_eval.reports.html_words import WORDS, Wording
 from arabic_agent_eval.rows import GradedRow
 from arabic_agent_eval.rules import AXES

@@ -186,6 +186,7 @@ def test_folders_that_cannot_be_synced(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", fsync)
     with Journal(tmp_path) as journal:
         journal.append({REPLIES: b"kept\n"})
+    assert (tmp_path / REPLIES).read_bytes() == b"kept\n"
 
 
 @pytest.mark.parametrize("name", ["", ".lock", REPLIES, TURNS])

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from arabic_agent_eval.causes import words
 from arabic_agent_eval.diagnosis import Loss
 from arabic_agent_eval.errors import OutputError
 from arabic_agent_eval.items import CATEGORIES, ExpectedCall
-from arabic_agent_eval.lexicon import words
 from arabic_agent_eval.reports import junit
 from arabic_agent_eval.reports.junit import JUnitCases
 from arabic_agent_eval.rows import GradedRow

@@ -5,20 +5,16 @@ from __future__ import annotations
 import json
 import re
 from importlib.resources import files
-from typing import get_args
 
 import pytest
 
 from arabic_agent_eval.lexicon import (
-    CAUSE_WORDS,
     NAMES,
     WORDS,
-    Cause,
     code_key,
     load_lexicon,
     name_key,
     strip_article,
-    words,
 )
 from arabic_agent_eval.text import INVISIBLE, fold_all
 
@@ -131,22 +127,3 @@ def test_other_tables():
     assert "" not in lexicon.placeholders
     assert (lexicon.truths["نعم"], lexicon.truths["no"]) == (True, False)
     assert fold_all("إلا") in lexicon.negations
-
-
-def test_every_cause_has_words():
-    """Each cause of an argument and of a call has one sentence in English and one in Arabic."""
-    calls = {"no_call", "missing_call", "extra_call", "wrong_function", "wrong_order", "malformed_call"}
-    calls |= {"malformed_arguments", "double_encoded_arguments"}
-    assert set(CAUSE_WORDS) == calls | set(get_args(Cause))
-    for english, arabic in CAUSE_WORDS.values():
-        assert english.endswith(".")
-        assert not ARABIC.search(english)
-        assert arabic.endswith(".")
-        assert ARABIC.search(arabic)
-
-
-def test_words_speak_the_language_asked_for():
-    """Arabic for ``ar`` and its regions, English otherwise; an unknown cause is shown as it is."""
-    assert words("spelling") == words("spelling", "fr") == "Written with another alef, ya, ta marbuta or tatweel."
-    assert words("spelling", "ar-EG") == "كُتبت بصورة أخرى للألف أو الياء أو التاء المربوطة، أو بتطويل."
-    assert words("new_cause", "ar") == "new_cause"

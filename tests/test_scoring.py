@@ -15,6 +15,7 @@ from arabic_agent_eval.rules import CANONICAL, COMPOSITIONS, RULES, STANDARD, V0
 from arabic_agent_eval.scoring import (
     CategoryScore,
     Grader,
+    Result,
     Score,
     compute_overall_score,
     evaluate_reply,
@@ -300,6 +301,16 @@ def test_result():
     assert result.calls == (Call("get_weather", {"city": "جده"}),)
     assert evaluate_reply(ITEM, reply, causes=False).losses == ()
     assert evaluate_reply(ITEM, reply, causes=False).score == result.score
+
+
+@pytest.mark.parametrize("value", ["جدة", "Jeddah"])
+def test_an_item_without_an_answer_is_judged_as_a_failed_reply(value):
+    """Both say the same of the item, what was expected included; the reason is the caller's."""
+    item = Item("7", "dialect_handling", [ExpectedCall("get_weather", {"city": value})], "gulf")
+
+    failed = evaluate_reply(item, Reply("7", "failure", None, 1, "no reply"))
+    assert Result.unscored(item, 1, "no reply") == failed
+    assert failed.arabic_applicable is (value == "جدة")
 
 
 def test_failure_is_unscored():

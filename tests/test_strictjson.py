@@ -18,6 +18,7 @@ from arabic_agent_eval.strictjson import (
     decode,
     decode_any_depth,
     decode_clipped,
+    encode,
     number_text,
     replace_surrogates,
     too_deep,
@@ -27,6 +28,20 @@ from arabic_agent_eval.strictjson import (
 def nested(depth: int, inside: str = "1") -> str:
     """JSON text of so many lists inside one another."""
     return "[" * depth + inside + "]" * depth
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ({"مدينة": ["جدة", 1.5]}, '{"مدينة":["جدة",1.5]}'),
+        (2**70, "1180591620717411303424"),
+        ({"\ud800": ["a\udfff", None]}, '{"\ufffd":["a\ufffd",null]}'),
+        ([math.nan, math.inf], "[null,null]"),
+    ],
+)
+def test_encoded(value, expected):
+    """Text is written as it is, in UTF-8, and what UTF-8 cannot hold is replaced."""
+    assert encode(value) == expected.encode()
 
 
 @pytest.mark.parametrize(

@@ -129,7 +129,7 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """Show answers: expected and actual aligned, what differs marked, the causes in words."""
-    from arabic_agent_eval.lexicon import CAUSE_WORDS
+    from arabic_agent_eval.causes import CAUSE_WORDS
     from arabic_agent_eval.reports.item import print_row
     from arabic_agent_eval.rows import pairs, row_line
     from arabic_agent_eval.scores import read_graded

@@ -440,10 +440,3 @@ def _call(call: Call) -> dict[str, Any]:
         "error": call.error,
         "raw": _json(call.raw),
     }
-
-
-def with_file(batch: pa.RecordBatch, file: str) -> pa.RecordBatch:
-    """A batch with a last column that names the file of its rows."""
-    names = pa.DictionaryArray.from_arrays(pa.array([0] * batch.num_rows, pa.int32()), pa.array([file]))
-    schema = batch.schema.append(pa.field("file", names.type))
-    return pa.RecordBatch.from_arrays([*batch.columns, names], schema=schema)

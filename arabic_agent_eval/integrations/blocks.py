@@ -27,7 +27,6 @@ from arabic_agent_eval.items import ItemSet
 from arabic_agent_eval.ranges import Options, RangeGrader, RangeResult
 from arabic_agent_eval.readers import OwnFormat
 from arabic_agent_eval.scoring import Result, Signature
-from arabic_agent_eval.shortcuts import expects_arabic
 from arabic_agent_eval.tables import NO_REPLY
 
 import pyarrow as pa  # isort: skip - arrow, above, says how to install it
@@ -434,9 +433,7 @@ def write_silent(task: Task, items: ItemSet, silent: Iterable[str]) -> None:
     assert task.out is not None  # noqa: S101 - who wants rows gave a folder
     columns, batches = Columns(task.signature, causes=task.options.causes), []
     for item_id in silent:
-        item = items[item_id]
-        arabic = expects_arabic(item.expected_calls)
-        columns.add(Result(item.id, item.category, item.dialect, 0, None, NO_REPLY, arabic, (), ()))
+        columns.add(Result.unscored(items[item_id], 0, NO_REPLY))
         if len(columns) == _ROWS:
             batches.append(columns.take())
     if batches or len(columns):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from arabic_agent_eval.items import Item
     from arabic_agent_eval.scoring import Loss, Result
 
-ReasonLanguage = Literal["en", "ar", "both"]
 LANGUAGES: Final[dict[str, tuple[Language, ...]]] = {"en": ("en",), "ar": ("ar",), "both": ("en", "ar")}
 """What a language can be given as → the languages that are written, in their order."""
 

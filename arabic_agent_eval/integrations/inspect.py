@@ -28,6 +28,7 @@ from arabic_agent_eval.asking import (
     written_results,
 )
 from arabic_agent_eval.bundled import find_categories, find_items, find_tools, is_bundled, set_names
+from arabic_agent_eval.causes import words
 from arabic_agent_eval.errors import DataError, MissingExtra, UsageError
 from arabic_agent_eval.integrations.inspect_answers import (
     KEPT,
@@ -40,7 +41,6 @@ from arabic_agent_eval.integrations.inspect_answers import (
 )
 from arabic_agent_eval.integrations.inspect_asking import messages_of, tool_info
 from arabic_agent_eval.items import Item, ItemSet, item_from_row, read_categories
-from arabic_agent_eval.lexicon import words
 from arabic_agent_eval.runs import DEFAULTS, fingerprint_of
 from arabic_agent_eval.scoring import CANONICAL, Result, evaluate_reply
 from arabic_agent_eval.strictjson import replace_surrogates, too_deep
@@ -320,16 +320,15 @@ def _mean(scores: Sequence[SampleScore]) -> float:
 
 
 def _standard_error(scores: Sequence[SampleScore], weights: Mapping[str, float] | None = None) -> float | None:
-    """With one cluster there is no spread to judge by, and no standard error."""
+    """Inspect may hand over scores that somebody has edited, so their range is not checked."""
     import numpy as np  # noqa: PLC0415 - heavy, and not needed to ask
 
-    from arabic_agent_eval.designs import norm, read_design  # noqa: PLC0415
+    from arabic_agent_eval.designs import read_design  # noqa: PLC0415
 
     clusters = [str(_fact(one, "cluster")) for one in scores]
     strata = None if weights is None else [str(_fact(one, "category")) for one in scores]
-    design = read_design(len(scores), clusters, strata, weights)
     values = np.array([one.score.as_float() for one in scores])
-    return norm(design.deviations(values)) if design.clusters > 1 else None
+    return read_design(len(scores), clusters, strata, weights).standard_error(values)
 
 
 @scorer(metrics=[overall(), by_category(), by_dialect()])

@@ -32,7 +32,7 @@ from arabic_agent_eval.runs import (
     one_line,
     record_line,
 )
-from arabic_agent_eval.strictjson import replace_surrogates
+from arabic_agent_eval.strictjson import encode, replace_surrogates
 from arabic_agent_eval.tools import Call
 from arabic_agent_eval.world import is_conversation
 
@@ -209,8 +209,8 @@ def _turn(turn: Turn, sample: EvalSample) -> TurnRecord:
     usage = turn.event.output.usage if turn.event is not None else None
     origin = {"inspect_ai": {"sample": sample.uuid, "event": turn.event.uuid if turn.event is not None else None}}
     return TurnRecord(
-        request=msgspec.Raw(_encoded(origin)),
-        response=one_line(_encoded(turn.response or _made_answer(turn))),
+        request=msgspec.Raw(encode(origin)),
+        response=one_line(encode(turn.response or _made_answer(turn))),
         tokens=None if usage is None else _tokens(usage),
         cost=None if usage is None else usage.total_cost,
         results=_results(turn, sample),
@@ -242,11 +242,4 @@ def _made_answer(turn: Turn) -> dict[str, Any]:
 
 
 def _arguments(call: Call) -> Any:
-    return call.raw if call.error is not None else _encoded(call.arguments).decode()
-
-
-def _encoded(value: Any) -> bytes:
-    try:
-        return msgspec.json.encode(value)
-    except UnicodeEncodeError:
-        return msgspec.json.encode(replace_surrogates(value))
+    return call.raw if call.error is not None else encode(call.arguments).decode()

@@ -19,11 +19,11 @@ import msgspec
 from arabic_agent_eval._version import __version__
 from arabic_agent_eval.asking import SYSTEM_PROMPT, Offer, ToolLanguage, request_for
 from arabic_agent_eval.bundled import find_categories, find_items, find_tools, is_bundled
+from arabic_agent_eval.causes import words
 from arabic_agent_eval.errors import MissingExtra
 from arabic_agent_eval.integrations.explanations import explain
 from arabic_agent_eval.integrations.handover import DEFAULT_CATEGORY, item_of, reply_of, words_in
 from arabic_agent_eval.items import ItemSet, read_categories
-from arabic_agent_eval.lexicon import words
 from arabic_agent_eval.models.model import Settings
 from arabic_agent_eval.models.openai_chat import OpenAIChat
 from arabic_agent_eval.scoring import (

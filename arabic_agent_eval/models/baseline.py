@@ -23,7 +23,7 @@ from arabic_agent_eval.models.heuristics.moments import read_clock
 from arabic_agent_eval.models.model import Answer, Attempt, Failure, Settings
 from arabic_agent_eval.models.openai_chat import OpenAIChat
 from arabic_agent_eval.models.turns import content_text
-from arabic_agent_eval.strictjson import MalformedJSON, decode_any_depth, replace_surrogates, too_deep
+from arabic_agent_eval.strictjson import MalformedJSON, decode_any_depth, encode, too_deep
 from arabic_agent_eval.tools import Tool, read_arguments, read_tool
 
 _DONE: Final = "تم تنفيذ ما طلبته."
@@ -43,11 +43,7 @@ class Baseline:
 
     def encode(self, request: Request) -> bytes:
         """The request in the shape of OpenAI's Chat Completions: all that the baseline looks at."""
-        body = self._codec.body(request, Settings("baseline"))
-        try:
-            return msgspec.json.encode(body)
-        except UnicodeEncodeError:
-            return msgspec.json.encode(replace_surrogates(body))
+        return encode(self._codec.body(request, Settings("baseline")))
 
     async def attempt(self, body: bytes) -> Attempt:
         """Answer at once: an OpenAI chat completion with the calls to make, or a sentence where there are none."""

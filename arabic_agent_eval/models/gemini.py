@@ -6,13 +6,13 @@ from typing import Any
 from urllib.parse import quote
 
 from arabic_agent_eval.asking import Exchange, Request, written_results
+from arabic_agent_eval.formats import either, objects
 from arabic_agent_eval.models.model import Answer, Failure, Settings
 from arabic_agent_eval.models.reading import (
     join_url,
     made_calls,
     member,
     name_or_none,
-    objects,
     read_body,
     read_tokens,
     spoken,
@@ -81,7 +81,7 @@ class Gemini:
         if isinstance(reply, Failure):
             return reply
         candidate = body["candidates"][0]
-        stop = text_or_empty(_either(candidate, "finishReason", "finish_reason"))
+        stop = text_or_empty(either(candidate, "finishReason", "finish_reason"))
         parts = objects(member(candidate, "content", "parts"))
         return Answer(
             made_calls(reply, [_function_call(part).get("id") for part in parts if _is_call(part)]),
@@ -102,17 +102,13 @@ def _fits(body: dict[str, Any]) -> bool:
     return not any(isinstance(body.get(name), list) for name in ("choices", "output")) and "candidates" in body
 
 
-def _either(holder: dict[str, Any], camel: str, snake: str) -> Any:
-    return holder[camel] if camel in holder else holder.get(snake)
-
-
 def _function_call(part: dict[str, Any]) -> dict[str, Any]:
-    call = _either(part, "functionCall", "function_call")
+    call = either(part, "functionCall", "function_call")
     return call if isinstance(call, dict) else {}
 
 
 def _is_call(part: dict[str, Any]) -> bool:
-    return isinstance(_either(part, "functionCall", "function_call"), dict)
+    return isinstance(either(part, "functionCall", "function_call"), dict)
 
 
 def _declaration(tool: Tool) -> dict[str, Any]:

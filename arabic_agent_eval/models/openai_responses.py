@@ -6,13 +6,13 @@ import re
 from typing import Any
 
 from arabic_agent_eval.asking import Exchange, Request, written_results
+from arabic_agent_eval.formats import objects
 from arabic_agent_eval.models.model import Answer, Failure, Settings
 from arabic_agent_eval.models.reading import (
     join_url,
     made_calls,
     member,
     name_or_none,
-    objects,
     read_body,
     read_cost,
     read_tokens,

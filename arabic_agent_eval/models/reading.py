@@ -49,11 +49,6 @@ def spoken(body: dict[str, Any]) -> str:
     return words_of({"response": body})
 
 
-def objects(value: Any) -> list[dict[str, Any]]:
-    """The objects in a list that should hold nothing else; nothing where there is no list."""
-    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
-
-
 def member(value: Any, *path: str) -> Any:
     """What stands at the end of a path through objects; None where the path ends early."""
     for name in path:

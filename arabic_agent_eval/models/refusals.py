@@ -13,6 +13,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
 
+from arabic_agent_eval.formats import objects
 from arabic_agent_eval.models.model import Failure, FailureKind
 from arabic_agent_eval.redaction import redact
 from arabic_agent_eval.text import fold_space, name_invisible
@@ -181,7 +182,7 @@ def _marks(body: Any) -> frozenset[str]:
         found |= {_mark(layer.get(name)) for name in ("code", "type", "status", "error_type")}
         for detail in _details(layer):
             found.add(_mark(detail.get("reason")))
-            if any("perday" in _mark(one.get("quotaId")) for one in _objects(detail.get("violations"))):
+            if any("perday" in _mark(one.get("quotaId")) for one in objects(detail.get("violations"))):
                 found.add("insufficient_quota")  # a day's quota comes back tomorrow: nobody waits for that
         metadata = layer.get("metadata")
         if isinstance(metadata, dict) and "flagged_input" in metadata:
@@ -196,11 +197,7 @@ def _mark(value: Any) -> str:
 
 
 def _details(layer: dict[str, Any]) -> list[dict[str, Any]]:
-    return _objects(layer.get("details"))
-
-
-def _objects(value: Any) -> list[dict[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return objects(layer.get("details"))
 
 
 # --- what is said --------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from arabic_agent_eval.formats import Reply, read_reply
 from arabic_agent_eval.markup import read_text
 from arabic_agent_eval.models.model import Answer, Attempt, Failure
 from arabic_agent_eval.models.reading import made_calls, read_body, spoken
-from arabic_agent_eval.strictjson import replace_surrogates
+from arabic_agent_eval.strictjson import encode
 from arabic_agent_eval.tools import Call
 
 _SILENCE: dict[str, Any] = {"role": "assistant", "content": ""}
@@ -65,7 +65,7 @@ class Replay:
             "turn": len(request.exchanges),
             "tools": [tool.name for tool in request.tools],
         }
-        return _encoded(sent)
+        return encode(sent)
 
     async def attempt(self, body: bytes) -> Attempt:
         """Look it up."""
@@ -78,7 +78,7 @@ class Replay:
         if isinstance(turns, Reply):
             turns = [_spoken(turns.payload, sent["tools"])]
         answer = turns[sent["turn"]] if sent["turn"] < len(turns) else _chat(_SILENCE)
-        return Attempt(_encoded(answer), None, 200, 0.0)
+        return Attempt(encode(answer), None, 200, 0.0)
 
     def read(self, body: dict[str, Any]) -> Answer | Failure:
         """What an answer says, in whichever provider's shape it is."""
@@ -148,16 +148,9 @@ def _tool_call(call: Any, place: int) -> Any:
 
 
 def _written(name: Any, arguments: Any, place: int) -> dict[str, Any]:
-    text = arguments if isinstance(arguments, str) or arguments is None else _encoded(arguments).decode()
+    text = arguments if isinstance(arguments, str) or arguments is None else encode(arguments).decode()
     return {"id": f"call_{place}", "type": "function", "function": {"name": name, "arguments": text}}
 
 
 def _chat(message: dict[str, Any]) -> dict[str, Any]:
     return {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
-
-
-def _encoded(value: Any) -> bytes:
-    try:
-        return msgspec.json.encode(value)
-    except UnicodeEncodeError:
-        return msgspec.json.encode(replace_surrogates(value))

@@ -15,7 +15,8 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from arabic_agent_eval.asking import Exchange, Request, ToolResult, written_results
-from arabic_agent_eval.models.reading import member, name_or_none, objects
+from arabic_agent_eval.formats import objects
+from arabic_agent_eval.models.reading import member, name_or_none
 from arabic_agent_eval.tools import Tool, read_arguments
 
 

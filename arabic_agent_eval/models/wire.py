@@ -27,7 +27,7 @@ from arabic_agent_eval.errors import UsageError
 from arabic_agent_eval.models.model import Answer, Attempt, Codec, Failure, Settings
 from arabic_agent_eval.models.refusals import explain_error
 from arabic_agent_eval.redaction import redact
-from arabic_agent_eval.strictjson import MalformedJSON, decode_clipped, replace_surrogates
+from arabic_agent_eval.strictjson import MalformedJSON, decode_clipped, encode
 from arabic_agent_eval.text import name_invisible
 
 MAX_ANSWER = 32 * 2**20
@@ -122,11 +122,7 @@ class HTTPModel:
 
     def encode(self, request: Request) -> bytes:
         """The exact body to send: strict JSON, UTF-8, unescaped; a lone surrogate becomes U+FFFD."""
-        body = self._codec.body(request, self._settings)
-        try:
-            return msgspec.json.encode(body)
-        except UnicodeEncodeError:
-            return msgspec.json.encode(replace_surrogates(body))
+        return encode(self._codec.body(request, self._settings))
 
     async def attempt(self, body: bytes) -> Attempt:
         """Send the body once.

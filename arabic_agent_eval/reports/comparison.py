@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 
-from arabic_agent_eval.comparison import VERDICTS, headline
+from arabic_agent_eval.comparison import LISTED, VERDICTS, headline
 from arabic_agent_eval.reports.markdown import plain, table
 from arabic_agent_eval.reports.terminal import safe, table_of
 from arabic_agent_eval.tables import number, probability, signed, signed_interval
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from arabic_agent_eval.comparison import Change, Comparison, Difference, Side
 
-LISTED: Final = 5
 _WIDE = 105  # columns that the whole table takes
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _STYLES = {"better": "bold green", "worse": "bold red", "unclear": "bold yellow"}

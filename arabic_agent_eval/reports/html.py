@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from arabic_agent_eval.models.catalogue import BASELINE
 from arabic_agent_eval.reports.failures import Failures
+from arabic_agent_eval.reports.html_cards import Card, apportion, card_of, lost_units
 from arabic_agent_eval.reports.html_charts import Bar, Span, span, stack
 from arabic_agent_eval.reports.html_frame import BOTH, Ends, render
-from arabic_agent_eval.reports.html_gallery import Card, apportion, card_of, lost_units
 from arabic_agent_eval.reports.html_words import Language
 from arabic_agent_eval.rules import AXES
 from arabic_agent_eval.summary import NO_DIALECT

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from arabic_agent_eval.reports.html_gallery import UNITS
+from arabic_agent_eval.reports.html_cards import UNITS
 
 _SHADES: Final = (0.5, 0.7, 0.85, 0.95)  # below the first: the strongest colour; from the last on: none
 

@@ -14,8 +14,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from arabic_agent_eval._version import __version__
-from arabic_agent_eval.reports.html_charts import percent, printed, shade, two_decimals
-from arabic_agent_eval.reports.html_gallery import pieces
+from arabic_agent_eval.reports.html_cards import pieces
+from arabic_agent_eval.reports.html_charts import printed, shade, two_decimals
 from arabic_agent_eval.reports.html_words import NAMES, Language, Wording
 from arabic_agent_eval.rules import AXES
 from arabic_agent_eval.tables import number, signed
@@ -81,7 +81,6 @@ def _environment() -> Environment:
         "number": number,
         "signed": signed,
         "points": printed,
-        "percent": percent,
         "two_decimals": two_decimals,
         "shade": shade,
         "language": lambda text: "ar" if has_arabic(text) else "en",

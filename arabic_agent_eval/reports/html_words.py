@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Literal
 
-from arabic_agent_eval import lexicon
+from arabic_agent_eval import causes
 from arabic_agent_eval.items import CATEGORIES, Category
 from arabic_agent_eval.summary import NO_DIALECT, NOT_ASKED
 from arabic_agent_eval.tables import NO_REPLY
@@ -284,7 +284,7 @@ class Wording:
 
     def cause(self, name: str) -> str:
         """A cause in one sentence."""
-        return lexicon.words(name, self.language)
+        return causes.words(name, self.language)
 
     def _find(self, table: dict[str, tuple[str, str]], name: str) -> str:
         return table[name][self._place] if name in table else name

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from rich.text import Text
 
-from arabic_agent_eval.differences import words
+from arabic_agent_eval.causes import words
 from arabic_agent_eval.reports.alignment import COMPARED, align, differences
 from arabic_agent_eval.reports.terminal import safe
 from arabic_agent_eval.rules import AXES
@@ -97,11 +97,7 @@ def _print_pair(
         points = math.fsum(loss.points for loss in whole if loss.cause == cause)
         times = max(loss.count for loss in whole if loss.cause == cause)
         often = f" ×{times}" if times > 1 else ""
-        console.print(
-            Text(
-                f"   −{number(points)} {safe(cause, console)}{often}: {safe(words(cause, 'en'), console)}", style="red"
-            )
-        )
+        console.print(_cause_line(points, cause, often, "   ", console))
     if (answered := _answered(row, expected, other)) is not None:
         console.print(Text(f"   {safe(answered[:COMPARED], console)}", style="dim"))
 
@@ -171,9 +167,7 @@ def _print_argument(
         console.print(Text(f"       differs  {named}", style="dim"))
     for cause in dict.fromkeys(loss.cause for loss in losses):
         points = math.fsum(loss.points for loss in losses if loss.cause == cause)
-        console.print(
-            Text(f"       −{number(points)} {safe(cause, console)}: {safe(words(cause, 'en'), console)}", style="red")
-        )
+        console.print(_cause_line(points, cause, "", "       ", console))
 
 
 def _print_surplus(actual: Call, expected: ExpectedCall | None, console: Console) -> None:

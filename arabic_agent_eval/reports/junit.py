@@ -14,10 +14,10 @@ from collections import Counter
 from tempfile import SpooledTemporaryFile
 from typing import IO, TYPE_CHECKING, Final, NamedTuple, Self
 
+from arabic_agent_eval.causes import words
 from arabic_agent_eval.errors import OutputError
 from arabic_agent_eval.files import WholeFile, reason_of
 from arabic_agent_eval.items import CATEGORIES
-from arabic_agent_eval.lexicon import words
 from arabic_agent_eval.reports.side_by_side import call_lines
 from arabic_agent_eval.summary import NO_DIALECT, NOT_ASKED
 from arabic_agent_eval.tables import NO_REPLY, number

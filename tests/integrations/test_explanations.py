@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from arabic_agent_eval.causes import CAUSE_WORDS
 from arabic_agent_eval.errors import UsageError
 from arabic_agent_eval.integrations.explanations import explain, written
 from arabic_agent_eval.integrations.handover import item_of, reply_of, words_in
-from arabic_agent_eval.lexicon import CAUSE_WORDS
 from arabic_agent_eval.scoring import V0_1, evaluate_reply
 
 ITEM = item_of({"expected_calls": [{"function": "f", "arguments": {"a": "جدة", "b": "*"}}]}, "x")

@@ -38,13 +38,13 @@ from inspect_ai.tool import ToolCall
 
 from arabic_agent_eval.asking import Offer, request_for
 from arabic_agent_eval.bundled import find_items, find_tools, set_names
+from arabic_agent_eval.causes import words
 from arabic_agent_eval.errors import DataError, UsageError
 from arabic_agent_eval.formats import read_calls, read_reply
 from arabic_agent_eval.integrations import inspect as door
 from arabic_agent_eval.integrations.inspect_answers import WITHOUT_RAW, read_answers, warn_without_raw
 from arabic_agent_eval.integrations.inspect_asking import tool_info
 from arabic_agent_eval.items import ItemSet, item_from_row
-from arabic_agent_eval.lexicon import words
 from arabic_agent_eval.scoring import Loss, Result, evaluate_reply
 from arabic_agent_eval.statistics import mean_interval
 from arabic_agent_eval.tools import Toolbox

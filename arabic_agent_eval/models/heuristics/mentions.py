@@ -58,7 +58,7 @@ class Reading:
 
     Attributes:
         words: its words.
-        quotes, identifiers, moments, numbers: what is mentioned, in order.
+        quotes, moments, numbers: what is mentioned, in order.
         taken: for each word which of these it belongs to, or "".
     """
 
@@ -69,7 +69,7 @@ class Reading:
         self.taken = [""] * len(self.words)
         self._timely = [self._spelt(place) for place in range(len(self.words))]
         self.quotes = self._note("quote", self._find_quotes())
-        self.identifiers = self._note("identifier", self._find_identifiers())
+        self._note("identifier", self._find_identifiers())
         self.moments: list[Mention] = self._note("moment", self._find_moments())
         self.numbers = self._note("number", self._find_numbers())
 

@@ -26,7 +26,6 @@ _ROLES: Final = {
     "place": "city location place country area region town",
 }
 _ROLE_OF: Final = {word: role for role, words in _ROLES.items() for word in words.split()}
-_AMOUNT = frozenset(["amount", "price", "sum", "budget", "total", "value", "cost", "money"])
 _CHECK = re.compile(r"\bcheck[_ -]?(in|out)\b")
 _TOKENS = re.compile(r"[a-z]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")

@@ -62,12 +62,11 @@ class Word(NamedTuple):
     Attributes:
         text: as written, without the punctuation around it.
         folded: the spelling for looking up.
-        opens, closes: the punctuation before and after it.
+        closes: the punctuation after it.
     """
 
     text: str
     folded: str
-    opens: str
     closes: str
 
 
@@ -78,7 +77,7 @@ def words_of(text: str) -> list[Word]:
         inner = token.strip(EDGES)
         if inner:
             start = token.find(inner)
-            found.append(Word(inner, fold_word(inner[:200]), token[:start], token[start + len(inner) :]))
+            found.append(Word(inner, fold_word(inner[:200]), token[start + len(inner) :]))
         elif found:
             found[-1] = found[-1]._replace(closes=found[-1].closes + token)
     return found
