@@ -169,7 +169,7 @@ def _lines_of(replies: Path, item_id: str, epoch: int) -> list[int]:
 
 def _readable(line: bytes) -> Reply | None:
     try:
-        return read_reply(read_json_line(line, "", 0))
+        return read_reply({**read_json_line(line, "", 0), "error": "only who answers is asked for"})
     except EvalError:
         return None
 

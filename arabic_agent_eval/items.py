@@ -418,7 +418,7 @@ class ItemSet(Mapping[str, Item]):
     def first(self, count: int) -> ItemSet:
         """The first items, as a set of its own with its own fingerprint."""
         found = ItemSet((), name=self.name, path=self.path)
-        found._entries.update(islice(((item_id, self._entries[item_id]) for item_id in self), count))
+        found._entries.update(islice(((item_id, self._entries[item_id]) for item_id in self), min(count, 1 << 62)))
         return found
 
     def filter(self, keep: Callable[[Item], bool]) -> ItemSet:

@@ -101,9 +101,7 @@ def _read_plain(text: str) -> tuple[Call, ...] | None:
         return None
     calls: list[Call] = []
     while found := _PLAIN_CALL.match(text, place):
-        try:
-            value = decode_any_depth(found[1])
-        except MalformedJSON:
+        if (value := decode_at_sight(found[1])) is None:
             return None
         calls += _marked_calls(value)
         place = found.end()

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -30,6 +31,7 @@ _Found = tuple[_Outcome | None, list[str]]
 _grader: RangeGrader | None = None
 _Windows = tuple[Path, str, int, Path, int, Options]
 _windows: _Windows | None = None
+_LOOK = 1.0  # seconds after which a pool is looked at
 _ending: list[threading.Thread] = []
 """Threads that wait for the processes of an earlier file to end."""
 
@@ -115,6 +117,38 @@ def _grade_with_all(items: ItemSet, replies: Path, options: Options, ranges: _Ra
     yield from _outcomes(_start_process, (grader, items.path, replies, options), _work, ranges, jobs, replies)
 
 
+def _result(pool: ProcessPoolExecutor, future: Future[_T]) -> _T:
+    """The result of a future.
+
+    The pool notices by itself when a process dies, but not when one dies in the midst of handing over a result: it then
+    waits for the other half for ever. So it is looked at now and then.
+
+    Raises:
+        BrokenProcessPool: a process died.
+    """
+    while True:
+        try:
+            return future.result(timeout=_LOOK)
+        except TimeoutError:
+            if not _has_lost_one(pool):
+                continue
+        with suppress(TimeoutError):
+            return future.result(timeout=_LOOK)  # which the pool may be about to notice
+        for process in _members(pool):
+            process.kill()
+        if (results := getattr(pool, "_result_queue", None)) is not None:
+            results._writer.close()  # noqa: SLF001 - the last end that could still write: whoever reads there is told
+        raise BrokenProcessPool
+
+
+def _members(pool: ProcessPoolExecutor) -> list[Any]:
+    return list((getattr(pool, "_processes", None) or {}).values())
+
+
+def _has_lost_one(pool: ProcessPoolExecutor) -> bool:
+    return any(process.exitcode is not None for process in _members(pool))
+
+
 def _end(pool: ProcessPoolExecutor) -> None:
     """Let the processes end while their caller goes on."""
     thread = threading.Thread(target=pool.shutdown)
@@ -140,7 +174,8 @@ def _outcomes(
     meanwhile: Callable[[], None] = lambda: None,
 ) -> Iterator[_T]:
     """What the processes found in the ranges, in order; ``meanwhile`` is done here while they begin."""
-    context = multiprocessing.get_context("fork" if _forks() else "spawn")
+    forks = _forks()
+    context = multiprocessing.get_context("fork" if forks else "spawn")
     pool = ProcessPoolExecutor(jobs, context, prepare, arguments)
     waiting: deque[Future[_T]] = deque()
     try:
@@ -149,14 +184,17 @@ def _outcomes(
             if number == min(2 * jobs, len(ranges)) - 1:
                 meanwhile()
             if len(waiting) > 2 * jobs:
-                yield waiting.popleft().result()
+                yield _result(pool, waiting.popleft())
         while waiting:
-            yield waiting.popleft().result()
+            yield _result(pool, waiting.popleft())
         _end(pool)
     except BrokenProcessPool:
         pool.shutdown()
-        remedy = "Use fewer --jobs."
         what = "a grading process was killed, perhaps because memory ran out."
+        remedy = "Use fewer --jobs."
+        if not forks:
+            what = "a grading process was killed, perhaps because memory ran out, or could not start."
+            remedy += " A script that asks for several jobs must do so under: if __name__ == '__main__'."
         raise DataError(what, path=str(replies), remedy=remedy) from None
     except BaseException:
         pool.shutdown(wait=True, cancel_futures=True)

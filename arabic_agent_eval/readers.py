@@ -23,6 +23,7 @@ Read = Callable[[Any, Collection[str]], Iterable[Call | Mapping[str, Any]]]
 _NAMES = get_args(CallError)
 _ERRORS = {None, *_NAMES}
 _DEEPEST = 2 * MAX_DEPTH
+_LONGEST_INT = 13_000  # bits, about 4,000 digits: Python writes no longer ones
 _REPAIR = "Repair or update the package, or grade without this format."
 
 
@@ -90,7 +91,7 @@ class OwnFormat:
             return self.reader.recognises is not None and bool(self.reader.recognises(source))
         except EvalError:
             raise
-        except Exception as error:  # noqa: BLE001 - what somebody else's code raises is theirs to choose
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - what somebody else's code raises is theirs to choose
             self.fail(f"raised {exception_line(error)}")
 
     def fail(self, what: str) -> NoReturn:
@@ -115,14 +116,12 @@ class Unread:
         Raises:
             DataError: the reader raised, or gave something that is no call.
         """
-        found: list[Any] = []
         try:
-            found.extend(self.format.reader.read(self.source, offered))
+            return tuple([self._checked(entry) for entry in self.format.reader.read(self.source, offered)])
         except EvalError:
             raise
-        except Exception as error:  # noqa: BLE001 - as above
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - as above; a mapping can raise whatever it likes
             self.format.fail(f"raised {exception_line(error)}")
-        return tuple(map(self._checked, found))
 
     def _checked(self, entry: Any) -> Call:
         if not isinstance(entry, Call | Mapping):
@@ -158,6 +157,8 @@ def _not_json(value: Any) -> str | None:
             waiting += one
         elif type(one) is float and not isfinite(one):
             return f"the number {one}"
+        elif type(one) is int and one.bit_length() > _LONGEST_INT:
+            return "a whole number of thousands of digits"
         elif type(one) not in {str, int, float, bool, type(None)}:
             return _kind(one)
     return None

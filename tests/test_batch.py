@@ -6,6 +6,8 @@ import json
 import multiprocessing
 import os
 import random
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
 from types import SimpleNamespace
 
 import pytest
@@ -365,6 +367,38 @@ def test_one_file_after_another_is_forked(tmp_path, monkeypatch):
     assert set(started) == {"fork"}
 
 
+def test_a_process_that_dies_while_it_hands_over_its_result(monkeypatch):
+    """The pool would wait for the other half for ever: the others are ended, and whoever reads is told."""
+    monkeypatch.setattr(processes, "_LOOK", 0.01)
+    done: list[str] = []
+    dead = SimpleNamespace(exitcode=-9, kill=lambda: done.append("dead"))
+    alive = SimpleNamespace(exitcode=None, kill=lambda: done.append("alive"))
+    writer = SimpleNamespace(close=lambda: done.append("closed"))
+    pool = SimpleNamespace(_processes={1: dead, 2: alive}, _result_queue=SimpleNamespace(_writer=writer))
+
+    with pytest.raises(BrokenProcessPool):
+        processes._result(pool, Future())
+    assert done == ["dead", "alive", "closed"]
+
+
+def test_a_result_that_takes_long_is_waited_for(monkeypatch):
+    """As long as all processes live, and also where the pool is about to hand over what a dead one had finished."""
+    monkeypatch.setattr(processes, "_LOOK", 0.02)
+    future: Future[int] = Future()
+    looks: list[int | None] = [None, None, -9]
+
+    class Process:
+        """One that has finished its work and dies at the third look."""
+
+        @property
+        def exitcode(self):
+            if looks[0] is not None:
+                future.set_result(7)
+            return looks.pop(0) if len(looks) > 1 else looks[0]
+
+    assert processes._result(SimpleNamespace(_processes={1: Process()}), future) == 7
+
+
 def test_few_ranges_are_under_way_at_once(tmp_path, monkeypatch):
     """However long the file, memory holds the outcomes of a few ranges that wait for their turn."""
     under_way, most = 0, 0
@@ -379,7 +413,7 @@ def test_few_ranges_are_under_way_at_once(tmp_path, monkeypatch):
             nonlocal under_way, most
             under_way += 1
             most = max(most, under_way)
-            return SimpleNamespace(result=lambda: self.finish(work, arguments))
+            return SimpleNamespace(result=lambda timeout: self.finish(work, arguments))
 
         def finish(self, work, arguments):
             nonlocal under_way

@@ -182,6 +182,7 @@ COMMON = [
 @example("<think>", '</think>\n<tool_call>{"name": "f", "arguments": {}}</tool_call><|im_end|>')
 @example("[TOOL_CALLS]", '[{"name": "f", "arguments": {"q": "[TOOL_CALLS]"}}]</s>')
 @example("[TOOL_CALLS]", "[]</s></s>")
+@example("<tool_call>", '{"name": "f", "arguments": {"\ufffd": 1, "\ud800": 2, "\ufffd": 3}}</tool_call>')
 def test_common_texts_are_read_as_any_other(start, rest):
     """The short way for what most models write gives the calls that the long way gives."""
     found = read_text(start + rest)

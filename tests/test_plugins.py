@@ -470,10 +470,18 @@ READERS = [
     ("[Call('f', {'a': [{1: 2}]})]", "gave a name that is not text inside a call"),
     ("[Call('f', {}, 'malformed_arguments', raw=object())]", "gave a value of the type object inside a call"),
     ("[{'function': object()}]", "gave a value of the type object inside a call"),
+    ("sys.exit(0)", "raised SystemExit: 0."),
+    ("[Hasty()]", "raised RuntimeError: not now."),
+    ("[Call('f', {'a': 10**6000})]", "gave a whole number of thousands of digits inside a call"),
 ]
 MAKE = """
+    import collections, sys
     from arabic_agent_eval import Call
     from arabic_agent_eval.readers import Reader
+
+    class Hasty(collections.UserDict):
+        def get(self, *_):
+            raise RuntimeError("not now")
 
     def read(text, offered):
         return [] if text == 'fine' else {given}
@@ -568,6 +576,7 @@ def test_a_format_of_rows(site, tmp_path):
 
 
 MODEL = """
+    import asyncio
     from arabic_agent_eval.asking import MadeCall
     from arabic_agent_eval.models.adapter import Adapter
     from arabic_agent_eval.models.model import Answer, Attempt, Failure, Tokens
@@ -589,6 +598,9 @@ MODEL = """
 
         async def close(self):
             {close}
+
+        async def cancelled():
+            raise asyncio.CancelledError
 
     X = Adapter(lambda opening: {open}, "A test", "broken/m", {address!r}, {variable!r})
 """
@@ -621,6 +633,15 @@ FAULTS = [
     ({"read": "Answer((MadeCall(None, 1),))"}, "read an Answer whose calls are not a tuple of MadeCall"),
     ({"read": "Answer((), None)"}, "read an Answer with a value of the type NoneType in it from an answer."),
     ({"close": "raise OSError('gone')"}, "raised OSError: gone on close."),
+    ({"attempt": "exit(0)"}, "raised SystemExit: 0 on attempt."),
+    ({"open": "exit(0)"}, "raised SystemExit: 0 on opening a model."),
+    ({"close": "exit(0)"}, "raised SystemExit: 0 on close."),
+    ({"close": "raise asyncio.CancelledError"}, "raised CancelledError on close."),
+    ({"attempt": "await Model.cancelled()"}, "raised CancelledError on attempt."),
+    (
+        {"attempt": GOOD["attempt"].replace("0.0", "float('nan')")},
+        "gave an Attempt with the latency nan for an attempt.",
+    ),
 ]
 
 

@@ -296,6 +296,22 @@ def test_empty_options_and_no_place_are_refused_first(tmp_path, options, said):
     assert not (tmp_path / "run").exists()
 
 
+def test_a_check_of_a_model_with_an_empty_address(monkeypatch):
+    """A variable that is not set must not send a key, meant for another server, to the provider's own address."""
+    monkeypatch.setenv("GATEWAY_KEY", "secret")
+
+    refused = aae("models", "--check", "openai-chat/m", "--base-url", "", "--api-key-env", "GATEWAY_KEY")
+
+    assert (refused.code, refused.err) == (2, "aae: --base-url is empty; give a value, or leave the option out.\n")
+
+
+def test_a_limit_beyond_all_items(tmp_path):
+    """However large a limit is, all items are asked."""
+    found = aae("run", "--items", "sample", "--limit", 10**20, "--run", tmp_path / "run", "--json")
+
+    assert (found.code, found.json["coverage"]["total"]) == (0, 24)
+
+
 def test_tools_of_an_item_that_are_none_are_refused_first(tmp_path):
     """An item whose own tools cannot be offered is named before anything is asked."""
     rows = rows_of(2)

@@ -64,7 +64,10 @@ def main() -> None:
 
 def _prepare() -> None:
     sys.unraisablehook = interrupt_again
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # whoever ends the command leaves no half-written file
+    for name in ("SIGTERM", "SIGHUP"):  # whoever ends the command leaves no half-written file
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # as nohup leaves it
+            signal.signal(number, signal.default_int_handler)
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed before the command began
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123

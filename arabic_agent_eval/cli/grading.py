@@ -154,7 +154,7 @@ def show(
                     console.print()
                 print_row(row, pairs(row), console)
             shown += 1
-            if shown == limit:
+            if shown == limit or not steps.is_read():
                 break
     if not shown:
         what = f"item {item!r}" if item is not None else "answer"

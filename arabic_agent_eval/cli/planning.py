@@ -175,11 +175,20 @@ def check_options(named: Mapping[str, str | None], out: Path | None, folder: Pat
     """
     if resume is not None and folder is not None:
         raise UsageError("--run names a new folder and --resume an old one; give one of them.")
+    check_given(named)
+    if out is not None and not out.parent.is_dir() and out.parent != folder:  # that of the run is still to be made
+        raise UsageError(f"--out {out}: there is no folder {out.parent}.")
+
+
+def check_given(named: Mapping[str, str | None]) -> None:
+    """Refuse an option that is empty, as a variable of the shell that is not set leaves it.
+
+    Raises:
+        UsageError: one is.
+    """
     for name, value in named.items():
         if value == "":
             raise UsageError(f"{name} is empty; give a value, or leave the option out.")
-    if out is not None and not out.parent.is_dir() and out.parent != folder:  # that of the run is still to be made
-        raise UsageError(f"--out {out}: there is no folder {out.parent}.")
 
 
 def price_for(prices: Path | None, model: str) -> Price | None:

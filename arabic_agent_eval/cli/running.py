@@ -227,10 +227,12 @@ def models(
         for line in provider_lines(as_json=as_json):
             steps.write(line)
         return
+    from arabic_agent_eval.cli import planning
     from arabic_agent_eval.models.catalogue import open_model, split_name
     from arabic_agent_eval.models.model import Settings
     from arabic_agent_eval.probe import probe
 
+    planning.check_given({"--check": check, "--base-url": base_url})
     settings = Settings(split_name(check)[1])
     found = probe(open_model(check, settings, base_url=base_url, key_variable=api_key_env, timeout=timeout))
     steps.write(msgspec.json.encode(found) + b"\n" if as_json else check_line(found))

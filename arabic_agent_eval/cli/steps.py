@@ -5,6 +5,7 @@ Little is loaded with this module; each step loads what it needs.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -93,6 +94,8 @@ def replies(name: str) -> Iterator[Path]:
     from arabic_agent_eval.files import spooled
 
     if name == "-":
+        if sys.stdin is None:  # closed before the command began
+            raise UsageError("standard input is closed; name a file with --replies.")
         with spooled(sys.stdin.buffer) as path:
             try:
                 yield path
@@ -240,16 +243,39 @@ def console() -> Console:
     """Stdout for tables: as wide as the terminal, else 120 columns; text is printed as it stands."""
     from rich.console import Console
 
-    made = Console(highlight=False, markup=False, emoji=False)
+    class Tables(Console):
+        def on_broken_pipe(self) -> None:
+            """Go on: a gate is judged whoever reads the tables."""
+            _let_go()
+
+    made = Tables(highlight=False, markup=False, emoji=False)
     if not made.is_terminal:
-        made = Console(highlight=False, markup=False, emoji=False, width=120, file=sys.stdout)
+        made = Tables(highlight=False, markup=False, emoji=False, width=120, file=sys.stdout)
     return made
 
 
 def write(data: bytes) -> None:
     """Bytes to stdout: UTF-8 whatever the locale says."""
-    sys.stdout.flush()
-    sys.stdout.buffer.write(data)
+    try:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        _let_go()
+
+
+def is_read() -> bool:
+    """Whether somebody still reads what is printed; else there is no need to print more."""
+    return not _unread
+
+
+_unread: list[bool] = []
+
+
+def _let_go() -> None:
+    """The reader of stdout has gone, which is no failure: what else is printed goes nowhere."""
+    _unread.append(True)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def say(message: str) -> None:

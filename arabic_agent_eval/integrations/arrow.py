@@ -360,6 +360,8 @@ def _reader(type_: pa.DataType, name: str) -> _Reader | None:
         return _reader(type_.value_type, name)
     if kinds.is_struct(type_):
         members = [type_.field(place) for place in range(type_.num_fields)]
+        if len({member.name for member in members}) < len(members):
+            raise DataError("two members of the column have one name.", field=name)
         return _struct_reader({member.name: _reader(member.type, f"{name}.{member.name}") for member in members})
     if kinds.is_map(type_):
         if not _is_text(type_.key_type):

@@ -39,6 +39,7 @@ from arabic_agent_eval.integrations.counts import Sum, Twice
 from arabic_agent_eval.items import Category, ItemSet
 from arabic_agent_eval.plugins import find_format
 from arabic_agent_eval.ranges import Options
+from arabic_agent_eval.reasons import exception_line
 from arabic_agent_eval.rules import CANONICAL, Rules
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # nothing here tells anybody that it runs
@@ -247,15 +248,17 @@ class _Worker:
             if self._grader is None:
                 self._grader = BlockGrader(self._task)
             found["counts"], found["kept"] = self._grader.grade(msgspec.json.decode(row["block"], type=Block))
-        except (EvalError, OSError, MemoryError) as error:
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - one bad block must not lose the others
             found["error"] = msgspec.json.encode(_described(error, row["path"]))
         return found
 
 
-def _described(error: Exception, path: str) -> dict[str, Any]:
+def _described(error: BaseException, path: str) -> dict[str, Any]:
     if isinstance(error, DataError):
         return {name: getattr(error, name) for name in ("what", "path", "line", "field", "remedy")}
     what = "memory ran out." if isinstance(error, MemoryError) else str(error)
+    if not isinstance(error, EvalError | OSError | MemoryError):
+        what = f"grading it failed: {exception_line(error)}"
     return {"what": what, "path": path}
 
 

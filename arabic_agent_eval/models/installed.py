@@ -7,7 +7,9 @@ is kept.
 
 from __future__ import annotations
 
+import asyncio
 import functools
+import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple, NoReturn
@@ -77,8 +79,19 @@ def _blaming(origin: Origin, doing: str) -> Iterator[None]:
         yield
     except EvalError:
         raise
-    except Exception as error:  # noqa: BLE001 - what somebody else's code raises is theirs to choose
+    except (Exception, SystemExit, asyncio.CancelledError) as error:
+        if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+            raise
         _fail(origin, f"raised {exception_line(error).rstrip('.')} on {doing}")
+
+
+def _is_cancelled() -> bool:
+    """Whether the task itself was cancelled, by Ctrl-C or a deadline, and not somebody's own."""
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:
+        return False
+    return task is not None and task.cancelling() > 0
 
 
 class _Watched:
@@ -148,6 +161,8 @@ def _fault_of_attempt(attempt: Any) -> str | None:
     plain = (attempt.status, int | None), (attempt.latency, int | float), (attempt.excerpt, str), (attempt.body, bytes)
     if (wrong := _of_another_type(plain)) is not None:
         return f"an Attempt with {wrong} in it"
+    if not math.isfinite(attempt.latency):
+        return f"an Attempt with the latency {attempt.latency}"
     if attempt.failure is None:
         return None if _is_object(attempt.body) else "an Attempt whose body is not the JSON object of an answer"
     return _fault_of_failure(attempt.failure)

@@ -292,3 +292,14 @@ def test_without_pyarrow_the_command_that_installs_it_is_named(monkeypatch):
 
     with pytest.raises(MissingExtra, match=r'pip install "arabic-agent-eval\[arrow\]"'):
         import arabic_agent_eval.integrations.arrow  # noqa: F401
+
+
+def test_members_of_one_name_are_refused():
+    """A struct with two members of one name says nothing that can be read."""
+    call = pa.StructArray.from_arrays([pa.array(["f"]), pa.array(["g"])], names=["function", "function"])
+    table = pa.Table.from_arrays(
+        [pa.array(["a"]), pa.ListArray.from_arrays(pa.array([0, 1], pa.int32()), call)], names=["id", "calls"]
+    )
+
+    with pytest.raises(DataError, match=r"calls': two members of the column have one name\."):
+        grade_batch(table, ITEMS)
