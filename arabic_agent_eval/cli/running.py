@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -244,8 +244,11 @@ def _load_what_reports_need(address: str) -> None:
     """Load it while answers are waited for, if they are."""
 
     def load() -> None:
-        import arabic_agent_eval.differences
-        import arabic_agent_eval.uncertainty  # noqa: F401
+        with suppress(
+            Exception
+        ):  # whoever needs it loads it then, and is told; Python 3.11 cannot parse in two threads
+            import arabic_agent_eval.differences
+            import arabic_agent_eval.uncertainty  # noqa: F401
 
     if address:
         threading.Thread(target=load, daemon=True).start()
