@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from msgspec.structs import replace
 
 from arabic_agent_eval.leaderboard import leaderboard
 from arabic_agent_eval.reports.html_charts import two_decimals
@@ -65,6 +66,16 @@ def test_a_gap_on_the_page():
     assert row[:3] == ["two", "1.00 n = 3", "0.50 n = 3"]
     gap = board.entries[1].gap
     assert row[3:] == ["Gulf", "−0.5000", f"{signed(gap.low)} to {signed(gap.high)}", "3"]
+
+
+def test_runs_of_one_model_are_told_apart():
+    """Where several runs have one name, each has its folder beside it, and all are named at the end."""
+    several = [replace(column([1.0, total], "m"), path=f"run {place}") for place, total in enumerate((0.5, 0.4))]
+
+    page = read(leaderboard_page(leaderboard(several), languages=["en"]))
+
+    assert [row[1].split() for row in page.cells["ranking"][1:]] == [["m", "run", "0"], ["m", "run", "1"]]
+    assert [row[1].strip() for row in page.cells["origins"][1:]] == ["run 0", "run 1"]
 
 
 def test_the_page_stands_alone():

@@ -22,7 +22,7 @@ import pytest
 
 from tests import faults
 from tests.chats import GUARD, Provider, rows_of
-from tests.faults import FaultServer
+from tests.faults import FaultServer, closed_port
 from tests.nursery import Nursery, asking, assert_each_once, material, wait_until
 from tests.test_cli import ROOT, aae, start
 
@@ -132,6 +132,11 @@ def test_a_server_that_was_started_again(tmp_path, nursery):
         path = folder / "replies.jsonl"
         path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:4]))
         url = server.url
+    with closed_port() as port:
+        away = f"http://127.0.0.1:{port}/v1"
+        gone = nursery.run("run", "--resume", folder, "--base-url", away, "--attempts", 1)
+    assert gone.code == 3
+    assert f"aae run --resume {folder} --base-url {away}" in gone.err
     with FaultServer(Provider(rows)) as server:
         assert server.url != url
         refused = [
@@ -141,7 +146,10 @@ def test_a_server_that_was_started_again(tmp_path, nursery):
         assert len(server.seen) == 0
         ended = nursery.run("run", "--resume", folder, "--base-url", f"{server.url}/v1", "--json")
         asked = len(server.seen)
+        done = nursery.run("run", "--resume", folder, "--base-url", f"{server.url}/v1")
 
+    assert (done.code, len(server.seen)) == (0, asked)
+    assert f"every item of {folder} has its answer; nothing is asked." in done.err
     assert [one.code for one in refused] == [2, 2, 2]
     assert all("asked something else" in one.err for one in refused)
     assert (ended.code, json.loads(ended.out)["coverage"]) == (0, {"scored": 6, "unscored": 0, "total": 6})

@@ -139,12 +139,16 @@ def _without_port(address: str) -> tuple[str, ...]:
     return parts.scheme, parts.username or "", parts.hostname or "", parts.path.rstrip("/"), parts.query
 
 
-def how_many(run: Run) -> str:
-    """How many items there are to ask."""
+def opening(run: Run, address: str) -> str:
+    """What is about to be asked, in a sentence."""
     due = len(run.items) * run.manifest.asked.epochs
     answered = sum(is_answer for _, is_answer in run.places().values())
+    if answered == due:
+        return f"every item of {run.folder} has its answer; nothing is asked."
     named = "1 item" if due == 1 else f"{due:,} items"
-    return f"{due - answered:,} of {named}" if answered else named
+    where = f" at {address}," if address else ""
+    many = f"{due - answered:,} of {named}" if answered else named
+    return f"asking {run.manifest.asked.model}{where} {many}; the run is kept in {run.folder}."
 
 
 def _look_over(material: _Material, name: str, declared: Mapping[str, Category]) -> str:

@@ -162,13 +162,13 @@ def run(
     pace, limits = Pace(concurrency, rpm=rpm, tpm=tpm), Limits(attempts, deadline, max_cost)
     made = plan.make()  # last, when nothing that was given can be wrong any more
     fewer = None if concurrency == _CONCURRENCY else concurrency
+    elsewhere = None if asking.address == asked.address else base_url
     go_on = planning.resuming(
-        made.folder, {"api-key-env": api_key_env, "concurrency": fewer, "rpm": rpm, "tpm": tpm, "prices": prices,
-                      "max-cost": max_cost, "cache": cache},
+        made.folder, {"base-url": elsewhere, "api-key-env": api_key_env, "concurrency": fewer, "rpm": rpm, "tpm": tpm,
+                      "prices": prices, "max-cost": max_cost, "cache": cache},
     )  # fmt: skip
     with _resumable(go_on):
-        where = f" at {asking.address}," if asking.address else ""
-        steps.say(f"asking {asked.model}{where} {planning.how_many(made)}; the run is kept in {made.folder}.")
+        steps.say(planning.opening(made, asking.address))
         if plan.warning:
             steps.say(plan.warning)
         with Journal(made.folder) as journal, telling() as tell:

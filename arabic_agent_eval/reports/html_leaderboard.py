@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from arabic_agent_eval.reports.html_charts import span
@@ -32,6 +33,7 @@ def leaderboard_page(
         languages: one page for each, the first one is shown at the beginning.
         categories: declared categories, for their Arabic names.
     """
+    named = Counter(entry.name for entry in found.entries)
     scores = [entry.overall for entry in found.entries]
     return render(
         "leaderboard",
@@ -39,6 +41,7 @@ def leaderboard_page(
         languages,
         categories,
         found=found,
+        alike={name for name, times in named.items() if times > 1},
         spans=[None if one is None else span(one.score, (one.low, one.high)) for one in scores],
         took=[name for name in _TOOK if any(getattr(entry, name) is not None for entry in found.entries)],
     )

@@ -181,6 +181,7 @@ WORDS: Final[dict[str, tuple[str, str]]] = {
     "against_msa": ("Against MSA", "الفرق عن الفصحى"),
     "intents": ("Requests in both", "الطلبات المشتركة"),
     "sources": ("Where the numbers come from", "مصدر الأرقام"),
+    "run": ("Run", "الجولة"),
     "made": ("Made", "تاريخ الجولة"),
     # failures
     "failures": ("Failures", "الإخفاقات"),
