@@ -52,10 +52,15 @@ def not_arabic_line(items: int) -> str:
     )
 
 
-def argument_names(names: dict[str, int], most: int = 4) -> str:
-    """The arguments in which a cause occurred, the most frequent first."""
+def argument_list(names: dict[str, int], most: int = 4) -> list[str]:
+    """The arguments in which a cause occurred, each with how often, the most frequent first."""
     shown = [f"{name} ×{times}" for name, times in list(names.items())[:most]]
-    return ", ".join(shown) + (", …" if len(names) > most else "")
+    return [*shown, "…"] if len(names) > most else shown
+
+
+def argument_names(names: dict[str, int]) -> str:
+    """The same in a line."""
+    return ", ".join(argument_list(names))
 
 
 _NARROW = 0.02

@@ -534,7 +534,7 @@ def test_a_run(tmp_path):
     text = "".join(read(source).text)
     assert "baseline · Evaluation report" in text
     assert "written with starter and sample in view" in text
-    assert "وُضعت مع الاطلاع على starter وsample" in text
+    assert "وُضعت مع الاطلاع على المجموعتين starter وsample" in text
     assert "أجابت الأداة" in text
     assert str(tmp_path) not in source
 

@@ -314,7 +314,7 @@ def test_words():
     assert coverage_line(1234, 5678, {}) == "1,234 of 5,678 answers judged"
     assert coverage_line(1, 1003, {"a": 1000, "b": 2}) == "1 of 1,003 answers judged; unscored: 1,000 × a, 2 × b"
     assert argument_names({}) == ""
-    assert argument_names({"a": 2, "b": 1}, most=1) == "a ×2, …"
+    assert argument_names({"a": 5, "b": 4, "c": 3, "d": 2, "e": 1}) == "a ×5, b ×4, c ×3, d ×2, …"
 
 
 # --- one item ------------------------------------------------------------------------------------------------

@@ -64,8 +64,7 @@ def _head(result: Result, word: Wording) -> str:
     axes = {axis: number(value) for axis, value in result.score.axes.items() if value is not None}
     if not result.arabic_applicable:
         axes["arabic_preservation"] = word("not_applicable")
-    comma = "، " if word.language == "ar" else ", "
-    return f"{word('score')} {number(result.score.total)}: " + comma.join(
+    return f"{word('score')} {number(result.score.total)}: " + word("comma").join(
         f"{word.axis(axis)} {value}" for axis, value in axes.items()
     )
 

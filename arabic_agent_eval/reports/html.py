@@ -13,7 +13,7 @@ from arabic_agent_eval.reports.html_frame import BOTH, Ends, render
 from arabic_agent_eval.reports.html_words import Language
 from arabic_agent_eval.rules import AXES
 from arabic_agent_eval.summary import NO_DIALECT
-from arabic_agent_eval.tables import argument_names
+from arabic_agent_eval.tables import argument_list
 
 if TYPE_CHECKING:
     from arabic_agent_eval.items import Category
@@ -45,7 +45,7 @@ class LossRow(NamedTuple):
     units: int
     by_axis: dict[str, int]
     bars: list[Bar]
-    arguments: str
+    arguments: list[str]
 
 
 class Losses(NamedTuple):
@@ -162,7 +162,7 @@ def _losses(summary: Summary) -> Losses | None:
         printed_parts = dict(zip(parts, apportion(list(parts.values()), share), strict=True))
         for axis, part in printed_parts.items():
             by_axis[axis] += part
-        names = argument_names((summary.lost_arguments or {}).get(cause, {}))
+        names = argument_list((summary.lost_arguments or {}).get(cause, {}))
         rows.append(LossRow(cause, share, printed_parts, stack(printed_parts, longest), names))
     return Losses(axes, rows, by_axis, units)
 

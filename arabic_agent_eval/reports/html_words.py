@@ -25,6 +25,7 @@ WORDS: Final[dict[str, tuple[str, str]]] = {
     "nothing": ("nothing", "لا شيء"),
     "and_more": ("and {n} more", "وغيرها: {n}"),
     "times": ("×{n}", "×{n}"),
+    "comma": (", ", "، "),
     # the score
     "score": ("Score", "الدرجة"),
     "grade": ("Grade", "التقدير"),
@@ -43,7 +44,7 @@ WORDS: Final[dict[str, tuple[str, str]]] = {
     "tokens": ("Tokens read, written", "الرموز (tokens) المقروءة والمكتوبة"),
     "tokens_value": ("{read} · {written}", "{read} · {written}"),
     "cost": ("Cost in US dollars", "التكلفة بالدولار الأمريكي"),
-    "latency": ("Seconds an item: median, 95 %", "الثواني لكل بند: الوسيط، والمئين 95"),
+    "latency": ("Seconds an item: median, 95th percentile", "الثواني لكل بند: الوسيط، والمئين 95"),
     "latency_value": ("{median} · {p95}", "{median} · {p95}"),
     "cut": ("Answers cut off by a limit on their length", "إجابات قطعها حدّ الطول"),
     "unfinished": ("Conversations that were not let go on", "محادثات أُوقفت قبل أن تكتمل"),
@@ -61,7 +62,7 @@ WORDS: Final[dict[str, tuple[str, str]]] = {
     ),
     "baseline_note": (
         "The baseline is a set of rules, written with starter and sample in view; its score there proves little.",
-        "خط الأساس مجموعة قواعد، وُضعت مع الاطلاع على starter وsample، فدرجته فيهما لا تكاد تدل على شيء.",
+        "خط الأساس مجموعة قواعد، وُضعت مع الاطلاع على المجموعتين starter وsample، فدرجته فيهما لا تكاد تدل على شيء.",
     ),
     # groups
     "groups": ("Intervals", "فترات الثقة"),
@@ -95,8 +96,11 @@ WORDS: Final[dict[str, tuple[str, str]]] = {
     # heat
     "heat": ("Dialects and categories", "اللهجات والفئات"),
     "heat_caption": (
-        "Mean score by dialect and category, with the number of items. The stronger the colour, the lower the score.",
-        "متوسط الدرجة لكل لهجة وفئة، مع عدد البنود. كلما اشتد اللون انخفضت الدرجة.",
+        (
+            "Mean score by dialect and category, with the number of items. The stronger the colour, the lower the "
+            "score; it is strongest below 0.5."
+        ),
+        "متوسط الدرجة لكل لهجة وفئة، مع عدد البنود. كلما اشتد اللون انخفضت الدرجة، وأشده ما دون 0.5.",
     ),
     "all": ("All", "الكل"),
     "dialect": ("Dialect", "اللهجة"),
@@ -127,7 +131,7 @@ WORDS: Final[dict[str, tuple[str, str]]] = {
         "ما استُدعي فعلاً حين كانت كل أداة هي المتوقعة، استدعاءً استدعاءً، والأدوات الأكثر خطأً أولاً.",
     ),
     "tool": ("Tool", "الأداة"),
-    "expected_times": ("Expected", "المتوقَّع"),
+    "expected_times": ("Expected", "المتوقع"),
     "called_right": ("Called", "استُدعيت"),
     "called_instead": ("Called in its place", "ما استُدعي مكانها"),
     "nothing_expected": ("nothing expected", "لا شيء متوقع"),
@@ -152,7 +156,7 @@ WORDS: Final[dict[str, tuple[str, str]]] = {
         ),
         (
             "مرتبة النموذج هي 1 مضافاً إليه عدد النماذج التي ثبت أنها أفضل منه: تُقارَن النماذج مثنى مثنى وبنداً بنداً، "
-            "وتُعدَّل النتائج معاً (Holm). ولا يعني اختلاف المرتبتين أن الفرق بين النموذجين ثابت."
+            "وتُعدَّل النتائج معاً (Holm). ولا يعني اختلاف المرتبتين أن الفرق بين النموذجين مؤكَّد."
         ),
     ),
     "incomplete": (
@@ -164,8 +168,8 @@ WORDS: Final[dict[str, tuple[str, str]]] = {
     "tokens_written": ("Tokens written", "الرموز المكتوبة"),
     "median": ("Seconds an item, median", "الثواني لكل بند (الوسيط)"),
     "by_category_caption": (
-        "Score of each model by category. The stronger the colour, the lower the score.",
-        "درجة كل نموذج في كل فئة. كلما اشتد اللون انخفضت الدرجة.",
+        "Score of each model by category. The stronger the colour, the lower the score; it is strongest below 0.5.",
+        "درجة كل نموذج في كل فئة. كلما اشتد اللون انخفضت الدرجة، وأشده ما دون 0.5.",
     ),
     "by_dialect_caption": (
         (
@@ -181,6 +185,7 @@ WORDS: Final[dict[str, tuple[str, str]]] = {
     "against_msa": ("Against MSA", "الفرق عن الفصحى"),
     "intents": ("Requests in both", "الطلبات المشتركة"),
     "sources": ("Where the numbers come from", "مصدر الأرقام"),
+    "sources_caption": ("What each score was computed from.", "ما حُسبت منه كل درجة."),
     "run": ("Run", "الجولة"),
     "made": ("Made", "تاريخ الجولة"),
     # failures
