@@ -232,17 +232,22 @@ def compare_all(
     if len(runs) < 2:  # noqa: PLR2004
         raise UsageError("a comparison needs two runs or more.")
     first, *others = runs
-    common = common or by_intent
-    found = [_compared(first, other, categories or {}, level, listed, common=common) for other in others]
-    if by_intent:
-        found = [msgspec.structs.replace(one, notes=_notes_by_intent(one.notes, first)) for one in found]
+    common, shared = common or by_intent, "intent" if by_intent else "id"
+    found = [_compared(first, one, categories or {}, level, listed, common=common, shared=shared) for one in others]
     return _adjusted(found)
 
 
 def _compared(
-    a: Scores, b: Scores, declared: Mapping[str, Category], level: float, listed: int, *, common: bool
+    a: Scores,
+    b: Scores,
+    declared: Mapping[str, Category],
+    level: float,
+    listed: int,
+    *,
+    common: bool,
+    shared: str = "id",
 ) -> Comparison:
-    notes = _check(a, b, common=common)
+    notes = _check(a, b, common=common, shared=shared)
     ids = _ids(a, b, common=common)
     if not ids:
         raise UsageError(f"{a.path} and {b.path} have no item in common.")
@@ -270,7 +275,7 @@ def _compared(
     )
 
 
-def _check(a: Scores, b: Scores, *, common: bool) -> list[str]:
+def _check(a: Scores, b: Scores, *, common: bool, shared: str) -> list[str]:
     """Refuse what does not compare; what a reader should know of the rest."""
     mine, theirs = a.signature, b.signature
     if mine.rules != theirs.rules:
@@ -282,7 +287,7 @@ def _check(a: Scores, b: Scores, *, common: bool) -> list[str]:
         what = f"the items differ: {mine.items} in {a.path}, {theirs.items} in {b.path}"
         if not common:
             raise UsageError(f"{what}. To compare what both hold, use --common.")
-        notes.append(f"T{what[1:]}; those with the same id and category are compared.")
+        notes.append(f"T{what[1:]}; those with the same {shared} and category are compared.")
     if mine.format != theirs.format:
         what = f"the answers were read differently: format {mine.format} in {a.path}, {theirs.format} in {b.path}"
         if not common:
@@ -292,16 +297,11 @@ def _check(a: Scores, b: Scores, *, common: bool) -> list[str]:
         notes.append(f"They were graded by different versions of this package: {mine.version} and {theirs.version}.")
     if mine.epochs != theirs.epochs:
         notes.append(f"Items were not asked equally often: {mine.epochs} and {theirs.epochs} times.")
-    return notes
-
-
-def _notes_by_intent(notes: Sequence[str], scores: Scores) -> list[str]:
-    without = sum("arabic_preservation" not in item.axes for item in scores.judged())
-    told = [note.replace("the same id and category", "the same intent and category") for note in notes]
+    without = sum("arabic_preservation" not in item.axes for item in a.judged()) if shared == "intent" else 0
     if without:
         what = "only one side expects anything Arabic; these are scored without Arabic preservation."
-        told.append(f"In {without:,} of them {what}")
-    return told
+        notes.append(f"In {without:,} of them {what}")
+    return notes
 
 
 def _fingerprint(scores: Scores) -> str:

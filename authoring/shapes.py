@@ -80,6 +80,11 @@ def read_tools(files: Files, report: Report) -> Toolbox:
         return Toolbox.from_schemas([])
 
 
+def _both(home: str, path: str) -> str:
+    """Where a name stands besides."""
+    return "twice in the file" if home == path else f"in {home} as well"
+
+
 def read_intents(files: Files, report: Report) -> dict[str, Rows | None]:
     """Category → its intents; None where the file cannot be read as a list of objects."""
     found: dict[str, Rows | None] = {}
@@ -91,7 +96,7 @@ def read_intents(files: Files, report: Report) -> dict[str, Rows | None]:
             _Entry(files.shown(path), name, row, report).check_intent(category)
             said = row.get("intent")
             if isinstance(said, str) and said in homes:
-                both = f"in {homes[said]} as well" if homes[said] != files.shown(path) else "twice in the file"
+                both = _both(homes[said], files.shown(path))
                 report.add(files.shown(path), said, "intent", f"the name stands {both}: give each intent its own.")
             elif isinstance(said, str):
                 homes[said] = files.shown(path)
@@ -353,7 +358,7 @@ def _singles(files: Files, report: Report) -> dict[str, Rows]:
         for name, row in rows or ():
             _Entry(files.shown(path), name, row, report).check_single(dialect)
             if is_text(row.get("id")) and name in homes:
-                both = f"in {homes[name]} as well" if homes[name] != files.shown(path) else "twice in the file"
+                both = _both(homes[name], files.shown(path))
                 report.add(files.shown(path), name, "id", f"the id stands {both}: give each item its own.")
             homes.setdefault(name, files.shown(path))
         found[dialect] = [row for _, row in rows or ()]

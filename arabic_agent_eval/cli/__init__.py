@@ -52,7 +52,7 @@ def main() -> None:
     except (Interrupted, KeyboardInterrupt):
         _fail("interrupted; nothing was written.", INTERRUPTED)
     except NobodyReads:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        steps.let_go()
         sys.exit(DONE)
     except MemoryError:
         _fail("memory ran out. Grade fewer items at a time.", BAD_INPUT)

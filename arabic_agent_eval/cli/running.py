@@ -244,9 +244,8 @@ def _load_what_reports_need(address: str) -> None:
     """Load it while answers are waited for, if they are."""
 
     def load() -> None:
-        with suppress(
-            Exception
-        ):  # whoever needs it loads it then, and is told; Python 3.11 cannot parse in two threads
+        # Python 3.11 cannot parse in two threads; whoever needs what did not load loads it then, and is told.
+        with suppress(Exception):
             import arabic_agent_eval.differences
             import arabic_agent_eval.uncertainty  # noqa: F401
 

@@ -246,7 +246,7 @@ def console() -> Console:
     class Tables(Console):
         def on_broken_pipe(self) -> None:
             """Go on: a gate is judged whoever reads the tables."""
-            _let_go()
+            let_go()
 
     made = Tables(highlight=False, markup=False, emoji=False)
     if not made.is_terminal:
@@ -261,20 +261,20 @@ def write(data: bytes) -> None:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
     except BrokenPipeError:
-        _let_go()
+        let_go()
 
 
 def is_read() -> bool:
     """Whether somebody still reads what is printed; else there is no need to print more."""
-    return not _unread
+    return all(stream is not sys.stdout for stream in _let_go_of)
 
 
-_unread: list[bool] = []
+_let_go_of: list[object] = []  # the streams that nobody reads any more
 
 
-def _let_go() -> None:
+def let_go() -> None:
     """The reader of stdout has gone, which is no failure: what else is printed goes nowhere."""
-    _unread.append(True)
+    _let_go_of.append(sys.stdout)
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
