@@ -10,6 +10,9 @@ import sys
 
 import pytest
 
+from arabic_agent_eval.cli import steps
+from tests.test_cli import aae, files, many_items
+
 PROGRAM = """
 import signal, sys, time, weakref
 from arabic_agent_eval import cli
@@ -75,3 +78,27 @@ def test_a_closed_stdin_is_said():
 
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "aae: standard input is closed; name a file with --replies.\n"
+
+
+def test_a_stream_that_nobody_reads(tmp_path, monkeypatch):
+    """What is printed there goes nowhere, and it is known; another stream is read as before."""
+    with (tmp_path / "out").open("w", encoding="utf-8") as stream:
+        monkeypatch.setattr(sys, "stdout", stream)
+        assert steps.is_read()
+        steps.let_go()
+        stream.write("lost")
+        assert not steps.is_read()
+    monkeypatch.undo()
+
+    assert steps.is_read()
+    assert (tmp_path / "out").read_text(encoding="utf-8") == ""
+
+
+def test_no_more_answers_are_shown_than_are_read(tmp_path, monkeypatch):
+    """Once nobody reads any more, the next answer is not put in words."""
+    items = many_items(3)
+    rows = tmp_path / "rows.jsonl"
+    aae("grade", *files(tmp_path, items, [{"id": row["id"], "calls": []} for row in items]), "--out", rows)
+    monkeypatch.setattr(steps, "is_read", lambda: False)
+
+    assert len(aae("show", rows, "--lost", "--json").out.splitlines()) == 1
